@@ -1,0 +1,37 @@
+"""donatree tells, leaf by leaf, what became of the memory you donated to a JAX function.
+
+The public names are these. Importing donatree imports neither JAX nor rich nor click: each is
+imported when a function needs it.
+"""
+
+from donatree._version import __version__ as __version__
+from donatree.audit import audit as audit
+from donatree.audit import require as require
+from donatree.errors import DonationError as DonationError
+from donatree.errors import DonatreeError as DonatreeError
+from donatree.errors import TargetError as TargetError
+from donatree.ledger import Account as Account
+from donatree.ledger import Entry as Entry
+from donatree.ledger import Finding as Finding
+from donatree.ledger import Gate as Gate
+from donatree.ledger import Ledger as Ledger
+from donatree.watch import Watched as Watched
+from donatree.watch import watch as watch
+from donatree.whole import whole as whole
+
+__all__ = [
+    "Account",
+    "DonationError",
+    "DonatreeError",
+    "Entry",
+    "Finding",
+    "Gate",
+    "Ledger",
+    "TargetError",
+    "Watched",
+    "__version__",
+    "audit",
+    "require",
+    "watch",
+    "whole",
+]

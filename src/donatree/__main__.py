@@ -1,0 +1,5 @@
+"""`python -m donatree` is the command line."""
+
+from donatree.cli import main
+
+main()

@@ -1,0 +1,105 @@
+"""Frames of the running program: which belong to the user, and where a call stands."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+from functools import cache
+from types import CodeType, FrameType
+from typing import Any
+
+from donatree.ledger import Location
+
+_OWN_ROOM = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_START_FOLDER = os.getcwd()
+
+
+@cache
+def _library_folders() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = {sysconfig.get_path(name) for name in names}
+    try:
+        folders.update(site.getsitepackages())
+        folders.add(site.getusersitepackages())
+    except (AttributeError, OSError):
+        pass
+    return tuple(sorted(os.path.abspath(folder) + os.sep for folder in folders if folder))
+
+
+@cache
+def is_user_file(filename: str) -> bool:
+    """Whether a code object's file is the user's own: no library, not Python's, not donatree's."""
+    if filename.startswith("<frozen") or filename == "<string>":
+        return False
+    if filename.startswith("<"):
+        return True  # a notebook cell or an interactive line
+    path = os.path.abspath(filename)
+    return not path.startswith((*_library_folders(), _OWN_ROOM))
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the user's own code, from `frame` outwards."""
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def shown(filename: str) -> str:
+    """A file name as it is shown: relative to where the program started if it lies below."""
+    if filename.startswith("<"):
+        return filename
+    path = os.path.abspath(filename)
+    inside = path.startswith(_START_FOLDER.rstrip(os.sep) + os.sep)
+    return os.path.relpath(path, _START_FOLDER) if inside else path
+
+
+def location_of_frame(frame: FrameType | None) -> Location | None:
+    """Where `frame` stands now, exact to columns where Python knows them."""
+    if frame is None:
+        return None
+    code = frame.f_code
+    line, end_line, column, end_column = position(code, frame.f_lasti)
+    return Location(
+        file=shown(code.co_filename),
+        line=line or frame.f_lineno or code.co_firstlineno,
+        column=column,
+        end_line=end_line,
+        end_column=end_column,
+        function=code.co_qualname,
+    )
+
+
+def position(code: CodeType, lasti: int) -> tuple[int | None, int | None, int | None, int | None]:
+    """Line, end line, column and end column of the instruction at byte offset `lasti`."""
+    for index, found in enumerate(code.co_positions()):
+        if index == lasti // 2:
+            return found
+    return (None, None, None, None)
+
+
+def location_of_function(function: Any) -> Location | None:
+    """Where a function, partial, method or callable object is defined; None if nobody can say."""
+    seen = 0
+    while seen < 32:
+        seen += 1
+        if hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        elif hasattr(function, "func") and hasattr(function, "keywords"):
+            function = function.func
+        elif hasattr(function, "__func__"):
+            function = function.__func__
+        else:
+            break
+    code = getattr(function, "__code__", None)
+    if code is None:
+        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
+    if code is None:
+        return None
+    return Location(shown(code.co_filename), code.co_firstlineno, function=code.co_qualname)
+
+
+def current_frame(depth: int = 1) -> FrameType:
+    """The caller's frame, `depth` levels further out."""
+    return sys._getframe(depth + 1)

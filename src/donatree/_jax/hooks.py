@@ -1,0 +1,170 @@
+"""Five functions of JAX, wrapped while somebody is watching.
+
+All of donatree's interception is here, and each hook is named:
+
+`pjit._parse_jit_arguments(fun, ...)`
+    runs once where a function is jitted. It tells that donation was declared, which is all that
+    can be known of a function that never meets JAX's own machinery.
+`api.disable_jit()`
+    the public context manager under which jitted functions run as plain Python.
+`pjit._infer_params(fun, ji, args, kwargs)`
+    runs when a jitted function meets arguments that the C++ fast path does not know: before the
+    trace, with the caller's own objects. It tells what was asked.
+`pxla.lower_sharding_computation(closed_jaxpr, ...)`
+    turns a jaxpr into a `MeshComputation`. It joins the request to what is compiled.
+`pxla.MeshComputation.compile()`
+    compiles it. It runs for `jit`, `vmap` or `grad` of a jit and ahead-of-time alike.
+
+None of them runs again for a signature that is already compiled, so a steady call costs nothing,
+and the function that the user holds stays JAX's own object. The names and their leading
+parameters are the same from JAX 0.5.3 to 0.12 (measured); `facts.py` says so for the installed
+JAX, and `tests/test_jax_room.py` fails when one of them goes.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from donatree.errors import DonationError
+
+
+class Observer(Protocol):
+    """Somebody who watches; every method is called on the thread that traces or compiles."""
+
+    def declared(self, fun: Any, info: Any) -> None:
+        """A function was jitted; `info` is JAX's `PjitInfo`."""
+
+    def disabled(self) -> None:
+        """`jax.disable_jit()` was entered."""
+
+    def requested(
+        self, fun: Any, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any], params: Any
+    ) -> None:
+        """A jitted function met a signature; `params` is what JAX made of it."""
+
+    def lowered(self, jaxpr: Any, computation: Any) -> None:
+        """A jaxpr became a computation."""
+
+    def compiled(self, computation: Any, executable: Any, error: BaseException | None) -> None:
+        """It was compiled, or `error` ended the attempt."""
+
+    def fault(self, where: str, error: BaseException) -> None:
+        """The observer itself failed in `where`; the program goes on."""
+
+
+_lock = threading.Lock()
+_observers: tuple[Observer, ...] = ()
+_originals: dict[str, Any] = {}
+
+
+def attach(observer: Observer) -> None:
+    """Start telling `observer`; the first one wraps the three functions."""
+    global _observers
+    with _lock:
+        if not _observers:
+            _install()
+        _observers = (*_observers, observer)
+
+
+def detach(observer: Observer) -> None:
+    """Stop telling `observer`; the last one puts JAX's own functions back."""
+    global _observers
+    with _lock:
+        _observers = tuple(each for each in _observers if each is not observer)
+        if not _observers:
+            _uninstall()
+
+
+def tell(method: str, *arguments: Any) -> None:
+    """Call one method of every observer; only a `DonationError` may reach the program."""
+    for observer in _observers:
+        try:
+            getattr(observer, method)(*arguments)
+        except DonationError:
+            raise
+        except Exception as error:
+            observer.fault(method, error)
+
+
+def _install() -> None:
+    import jax
+    from jax._src import api, pjit, traceback_util
+    from jax._src.interpreters import pxla
+
+    traceback_util.register_exclusion(__file__)
+    _replace(jax, "disable_jit", _wrap_disable_jit)
+    _replace(api, "disable_jit", _wrap_disable_jit)
+    _replace(pjit, "_parse_jit_arguments", _wrap_parse)
+    _replace(pjit, "_infer_params", _wrap_infer_params)
+    _replace(pxla, "lower_sharding_computation", _wrap_lower)
+    _replace(pxla.MeshComputation, "compile", _wrap_compile)
+
+
+def _uninstall() -> None:
+    while _originals:
+        _, (owner, name, original) = _originals.popitem()
+        setattr(owner, name, original)
+
+
+def _replace(owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+    original = getattr(owner, name)
+    _originals[f"{owner.__name__}.{name}"] = (owner, name, original)
+    setattr(owner, name, wrap(original))
+
+
+def _wrap_disable_jit(original: Any) -> Any:
+    @functools.wraps(original)
+    def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
+        if disable:
+            tell("disabled")
+        return original(disable)
+
+    return disable_jit
+
+
+def _wrap_parse(original: Any) -> Any:
+    @functools.wraps(original)
+    def _parse_jit_arguments(fun: Any, *args: Any, **kwargs: Any) -> Any:
+        info = original(fun, *args, **kwargs)
+        tell("declared", fun, info)
+        return info
+
+    return _parse_jit_arguments
+
+
+def _wrap_infer_params(original: Any) -> Any:
+    @functools.wraps(original)
+    def _infer_params(fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
+        result = original(fun, ji, args, kwargs)
+        tell("requested", fun, ji, args, kwargs, result[0])
+        return result
+
+    return _infer_params
+
+
+def _wrap_lower(original: Any) -> Any:
+    @functools.wraps(original)
+    def lower_sharding_computation(closed_jaxpr: Any, *args: Any, **kwargs: Any) -> Any:
+        computation = original(closed_jaxpr, *args, **kwargs)
+        tell("lowered", closed_jaxpr, computation)
+        return computation
+
+    return lower_sharding_computation
+
+
+def _wrap_compile(original: Any) -> Any:
+    @functools.wraps(original)
+    def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            executable = original(self, *args, **kwargs)
+        except Exception as error:
+            tell("compiled", self, None, error)
+            raise
+        tell("compiled", self, executable, None)
+        return executable
+
+    return compile

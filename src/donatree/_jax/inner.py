@@ -1,0 +1,109 @@
+"""Jitted functions that donate inside another traced function, where only the outermost one counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from donatree._jax import request, sources, specs
+from donatree.ledger import Leaf
+from donatree.observation import Observation, Request
+
+
+def is_being_staged() -> bool:
+    """Whether this thread is tracing a function into a jaxpr (and not just transforming one)."""
+    from jax._src import core
+    from jax._src.interpreters import partial_eval
+
+    trace = core.trace_ctx.trace
+    while trace is not None:
+        if isinstance(trace, partial_eval.DynamicJaxprTrace):
+            return True
+        trace = getattr(trace, "parent_trace", None)
+    return False
+
+
+def donating_jits(jaxpr: Any, computation: Any, outer: Request | None) -> Iterator[Observation]:
+    """One observation for each inner jit that donates an input which the outer one does not.
+
+    An inner donation of an intermediate value loses nothing: XLA reuses intermediates by itself.
+    The equations of `jit` carry ``donated_invars`` on every JAX from 0.5.3 to 0.12.
+
+    Args:
+        jaxpr: what was lowered.
+        computation: JAX's `MeshComputation` of it.
+        outer: the outer function's request, None where it donates nothing.
+    """
+    core = request.core_jaxpr(jaxpr)
+    donated = request.donated_inputs(computation)
+    free = {
+        id(var): index for index, var in enumerate(core.invars) if index not in donated
+    }
+    if not free:
+        return
+    name = outer.function if outer is not None else request.name_of(computation)
+    seen: set[int] = set()
+    for equation, inputs in _inner(core, free, seen):
+        lost = frozenset(
+            index
+            for index, (flag, var) in enumerate(
+                zip(equation.params["donated_invars"], equation.invars, strict=True)
+            )
+            if flag and id(var) in inputs
+        )
+        if lost:
+            yield _observation(equation, lost, name)
+
+
+def _inner(
+    core: Any, inputs: Mapping[int, int], seen: set[int]
+) -> Iterator[tuple[Any, Mapping[int, int]]]:
+    """Equations that donate, with the outer inputs that are known by name where they stand."""
+    if id(core) in seen:
+        return
+    seen.add(id(core))
+    for equation in core.eqns:
+        params = equation.params
+        if any(params.get("donated_invars", ())):
+            yield equation, inputs
+            continue
+        for body in _bodies(params):
+            # The operands of scan, while, cond, jit and remat end with what the body takes.
+            count = len(body.invars)
+            operands = equation.invars[-count:] if count else []
+            known = {
+                id(var): inputs[id(operand)]
+                for var, operand in zip(body.invars, operands, strict=False)
+                if id(operand) in inputs
+            }
+            yield from _inner(body, known, seen)
+
+
+def _bodies(params: Mapping[str, Any]) -> Iterator[Any]:
+    for value in params.values():
+        for each in value if isinstance(value, (tuple, list)) else (value,):
+            if hasattr(each, "eqns") or hasattr(getattr(each, "jaxpr", None), "eqns"):
+                yield request.core_jaxpr(each)
+
+
+def _observation(equation: Any, lost: frozenset[int], outer: str) -> Observation:
+    jaxpr = request.core_jaxpr(equation.params["jaxpr"])
+    avals = [var.aval for var in equation.invars]
+    names = request.leaf_names(jaxpr, len(avals))
+    leaves = tuple(
+        Leaf(name, request.argument_name(name), index, specs.spec_of(aval))
+        for index, (name, aval) in enumerate(zip(names, avals, strict=True))
+    )
+    return Observation(
+        Request(
+            function=str(equation.params.get("name", "a jitted function")),
+            leaves=leaves,
+            promised=lost,
+            asked=frozenset(),
+            why_not=dict.fromkeys(lost, "inner"),
+            declared="an inner `donate_argnums`",
+            location=request.location_of_jaxpr(jaxpr),
+            call=sources.location_of_equation(equation),
+            outer=outer,
+        )
+    )

@@ -1,0 +1,79 @@
+"""Paths to arrays inside a user's own objects, by identity."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+_LIMIT = 500_000
+_VALUE_NAMES = ("_raw_value", "raw_value", "_value", "value")
+
+
+def paths_by_identity(roots: Iterable[tuple[str, Any]]) -> dict[int, str]:
+    """The shortest path to each array that can be reached, by `id`.
+
+    Walks containers and instance attributes breadth first, public names before private ones; a
+    holder of one value (an nnx Variable) adds nothing to the path.
+
+    Args:
+        roots: names and the objects they stand for.
+    """
+    import jax
+
+    found: dict[int, str] = {}
+    queue = deque((name, value) for name, value in roots)
+    seen: set[int] = set()
+    keep: list[Any] = []  # an id is only good while its object lives
+    while queue and len(seen) < _LIMIT:
+        path, value = queue.popleft()
+        if isinstance(value, jax.Array):
+            found.setdefault(id(value), path)
+            continue
+        if id(value) in seen or isinstance(value, (str, bytes, int, float, complex, type)):
+            continue
+        seen.add(id(value))
+        keep.append(value)
+        queue.extend(_children(path, value))
+    return found
+
+
+def _children(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield f"{path}[{key!r}]", each
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        for name, each in zip(value._fields, value, strict=True):
+            yield f"{path}.{name}", each
+    elif isinstance(value, (list, tuple)):
+        for index, each in enumerate(value):
+            yield f"{path}[{index}]", each
+    else:
+        attributes = _attributes(value)
+        held = next((n for n in _VALUE_NAMES if n in attributes), None)
+        if held is not None:
+            yield path, attributes.pop(held)
+        sequence = attributes.pop("_items", None)  # nnx.List of flax 0.12
+        if isinstance(sequence, list):
+            yield path, sequence
+        for name in sorted(attributes, key=lambda name: name.startswith("_")):
+            yield _attribute_path(path, name), attributes[name]
+
+
+def _attribute_path(path: str, name: str) -> str:
+    return f"{path}[{name}]" if name.isdecimal() else f"{path}.{name}"
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    try:
+        attributes = dict(object.__getattribute__(value, "__dict__"))
+    except AttributeError:
+        attributes = {}
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            try:
+                attributes[name] = object.__getattribute__(value, name)
+            except AttributeError:
+                continue
+    return {name: each for name, each in attributes.items() if not name.endswith("__state")}

@@ -1,0 +1,81 @@
+"""Options that several commands share, and what they do at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import rich_click as click
+
+from donatree import reports
+from donatree.ledger import Account
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def report_options(function: F) -> F:
+    """`--report`, `--json`, `--expand` and `--show-evidence`."""
+    decorators = [
+        click.option(
+            "--report",
+            "report_file",
+            metavar="FILE",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Write the report to FILE as well, as plain text.",
+        ),
+        click.option(
+            "--json",
+            "json_file",
+            metavar="FILE",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Write the report to FILE as JSON.",
+        ),
+        click.option("--expand", is_flag=True, help="Show every leaf."),
+        click.option(
+            "--show-evidence", is_flag=True, help="Show what was read for each leaf at each gate."
+        ),
+    ]
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def check_writable(*files: Path | None) -> None:
+    """Refuses a file that cannot be written before anything is run.
+
+    Raises:
+        click.ClickException: one clear line; exit code 2.
+    """
+    for file in files:
+        if file is not None and not file.absolute().parent.is_dir():
+            raise failure(f"cannot write `{file}`: no such folder `{file.parent}`")
+
+
+def failure(message: str) -> click.ClickException:
+    """What to raise to end a command with one line on standard error and exit code 2."""
+    return click.ClickException(message)
+
+
+def publish(
+    account: Account,
+    stream: Any,
+    report_file: Path | None,
+    json_file: Path | None,
+    options: reports.Options,
+) -> None:
+    """Writes the report to `stream` and to the files that were asked for."""
+    reports.write(account, stream, "terminal", options)
+    for file, kind in ((report_file, "plain"), (json_file, "json")):
+        if file is None:
+            continue
+        try:
+            file.write_text(reports.render(account, kind, options), encoding="utf-8")
+        except OSError as error:
+            print(f"donatree: cannot write `{file}`: {error.strerror}", file=sys.stderr)
+
+
+def has_findings(account: Account) -> bool:
+    """Whether anything was found that is more than a note."""
+    return any(each.level != "note" for each in account.all_findings())

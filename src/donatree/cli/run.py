@@ -1,0 +1,71 @@
+"""`donatree run`: the main job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import rich_click as click
+
+from donatree import reports
+from donatree.cli.options import check_writable, failure, has_findings, publish, report_options
+from donatree.watch.runner import BadProgram, Outcome, Program
+from donatree.watch.session import Session
+
+EPILOG = """The program's own output, traceback and exit code stay as they are; the report goes to
+standard error. Exit code 1 for findings comes only with --strict or --fail-under, and only where
+the program itself ended well."""
+
+
+@click.command(
+    "run",
+    epilog=EPILOG,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option("-m", "module", is_flag=True, help="Run a module, as `python -m` does.")
+@click.option("--strict", is_flag=True, help="Exit 1 where anything was found.")
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="Exit 1 where less than PERCENT of the promised bytes are kept in place.",
+)
+@report_options
+@click.argument("name", metavar="SCRIPT.py | -m MODULE")
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def command(
+    module: bool,
+    strict: bool,
+    fail_under: float | None,
+    report_file: Path | None,
+    json_file: Path | None,
+    expand: bool,
+    show_evidence: bool,
+    name: str,
+    arguments: tuple[str, ...],
+) -> Outcome:
+    """Run a program unchanged and account for every leaf that it donates."""
+    check_writable(report_file, json_file)
+    report_file, json_file = _absolute(report_file), _absolute(json_file)
+    session = Session(Program("module" if module else "script", name, arguments))
+    try:
+        outcome = session.run()
+    except BadProgram as error:
+        raise failure(str(error)) from None
+    account = session.account()
+    options = reports.Options(expand=expand, evidence=show_evidence)
+    try:
+        publish(account, sys.stderr, report_file, json_file, options)
+    except Exception as error:
+        print(f"donatree: the report could not be written: {error!r}", file=sys.stderr)
+    session.close()
+    if outcome.code == 0 and outcome.signal is None:
+        too_little = fail_under is not None and account.fraction * 100 < fail_under
+        if too_little or (strict and has_findings(account)):
+            outcome = Outcome(1)
+    return outcome
+
+
+def _absolute(file: Path | None) -> Path | None:
+    """The program may change the current folder."""
+    return file.absolute() if file is not None else None

@@ -1,0 +1,67 @@
+"""Findings, one file a code. The text of a file feeds the terminal, `donatree explain` and docs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from donatree.findings.rule import Rule
+
+if TYPE_CHECKING:
+    from donatree.ledger import Finding
+    from donatree.observation import Observation
+    from donatree.why.causes import Group
+
+CODES: tuple[str, ...] = (
+    "DT101",
+    "DT102",
+    "DT103",
+    "DT104",
+    "DT105",
+    "DT201",
+    "DT301",
+    "DT302",
+    "DT303",
+    "DT304",
+    "DT401",
+    "DT402",
+    "DT403",
+    "DT404",
+    "DT405",
+    "DT406",
+    "DT407",
+    "DT408",
+    "DT409",
+    "DT410",
+)
+
+
+@cache
+def rule(code: str) -> Rule:
+    """The rule of a code.
+
+    Raises:
+        KeyError: there is no such code.
+
+    Example:
+        >>> rule("DT402").name
+        'dtype-drift'
+    """
+    if code not in CODES:
+        raise KeyError(code)
+    return importlib.import_module(f"donatree.findings.{code.lower()}").RULE
+
+
+def describe(groups: Sequence[Group], observation: Observation) -> tuple[Finding, ...]:
+    """The findings of one ledger: those about leaves in the order given, then the others."""
+    about_leaves = []
+    for group in groups:
+        make = rule(group.code).describe
+        assert make is not None
+        about_leaves.append(make(group, observation))
+    from donatree.findings import dt104, dt407, dt410
+
+    others = (dt104.about(observation), dt407.about(observation), dt410.about(observation))
+    return (*about_leaves, *(each for each in others if each is not None))

@@ -1,0 +1,106 @@
+"""What a finding's file holds: its code, its page, and the words that fit every finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from donatree import paths
+from donatree.ledger import Finding, Gate, Level, Location
+
+if TYPE_CHECKING:
+    from donatree.observation import Observation
+    from donatree.why.causes import Group
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One code.
+
+    Attributes:
+        code: ``DT402``.
+        name: a short name, ``dtype-drift``.
+        gate: the gate by which it is numbered; None for what concerns no gate.
+        page: Markdown: what it means, why it happens, what to do. Its first line is the title.
+        failing: a program that shows it; leaves `step` and `args`.
+        repaired: the same program repaired.
+        describe: makes the finding from its leaves; None where it has none.
+    """
+
+    code: str
+    name: str
+    gate: Gate | None
+    page: str
+    failing: str
+    repaired: str
+    describe: Callable[[Group, Observation], Finding] | None = None
+
+    @property
+    def title(self) -> str:
+        """The page's first line."""
+        return self.page.strip().splitlines()[0]
+
+
+def count(number: int, noun: str) -> str:
+    """`1 byte`, `84 bytes`, `1,024 leaves`."""
+    if number == 1:
+        return f"1 {noun}"
+    plural = {"leaf": "leaves"}.get(noun, f"{noun}s")
+    return f"{number:,} {plural}"
+
+
+def subject(group: Group) -> str:
+    """The leaves of a group in a sentence: a path, or a count and what they have in common."""
+    entries = group.entries
+    if len(entries) == 1:
+        return f"`{entries[0].path}`"
+    common = _common([entry.path for entry in entries])
+    if common:
+        return f"{count(len(entries), 'leaf')} of `{common}`"
+    arguments = sorted({entry.leaf.argument for entry in entries})
+    return f"{count(len(entries), 'leaf')} of {', '.join(f'`{name}`' for name in arguments)}"
+
+
+def _common(names: Sequence[str]) -> str:
+    """The longest path that all of them begin with; empty where there is none."""
+    split = [paths.split(name) for name in names]
+    shared = 0
+    for pieces in zip(*split, strict=False):
+        if len(set(pieces)) > 1:
+            break
+        shared += 1
+    return "".join(split[0][:shared])
+
+
+def folded(group: Group) -> str:
+    """The leaves' common path."""
+    return paths.fold(entry.path for entry in group.entries)
+
+
+def verb(group: Group, one: str, many: str) -> str:
+    """The form of a verb that fits the number of leaves."""
+    return one if len(group.entries) == 1 else many
+
+
+def finding(
+    group: Group,
+    headline: str,
+    *,
+    help: str | None = None,
+    notes: Sequence[str] = (),
+    level: Level | None = None,
+    location: Location | None = None,
+) -> Finding:
+    """A finding about the leaves of `group`; an error where they were lost."""
+    return Finding(
+        code=group.code,
+        headline=headline,
+        leaves=tuple(entry.path for entry in group.entries),
+        bytes=group.bytes,
+        level=level or ("error" if group.lost else "warning"),
+        location=location,
+        folded=folded(group),
+        notes=tuple(notes),
+        help=help,
+    )

@@ -1,0 +1,426 @@
+"""The words of donatree as data: leaves, slots, gates, entries, findings, ledgers.
+
+Every room reads or writes these records. This module imports no JAX, so a ledger can be saved,
+read back, compared and reported on a machine without it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SCHEMA_VERSION = 1
+
+Level = Literal["error", "warning", "note"]
+
+
+class Gate(enum.StrEnum):
+    """One of the six checks that a donated leaf passes in order."""
+
+    ASKED = "asked"
+    KEPT = "kept"
+    MATCHED = "matched"
+    GRANTED = "granted"
+    IN_PLACE = "in_place"
+    HONOURED = "honoured"
+
+    @property
+    def position(self) -> int:
+        """Place in the order of the gates, 0 to 5."""
+        return GATES.index(self)
+
+    @property
+    def label(self) -> str:
+        """The gate's name as it is written for people."""
+        return self.value.replace("_", " ")
+
+
+GATES: tuple[Gate, ...] = tuple(Gate)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in source code. Lines count from 1, columns from 0; None where not known."""
+
+    file: str
+    line: int
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+    function: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The location as plain data."""
+        return {
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "end_line": self.end_line,
+            "end_column": self.end_column,
+            "function": self.function,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """What is known of one array without holding it.
+
+    Attributes:
+        dtype: JAX's name of the type, for example ``float32`` or ``key<fry>``.
+        shape: the global shape.
+        local_shape: the shape of one device's shard; equal to ``shape`` on one device.
+        bytes: bytes per device (of the local shard).
+        global_bytes: bytes of the whole array.
+        weak_type: whether JAX treats the type as weak.
+        sharding: the sharding as text, or None on one device or where it is not known.
+        memory_kind: ``device``, ``pinned_host``, ...; None where not known.
+        layout: the layout as text where it is not the default one, else None.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    local_shape: tuple[int, ...]
+    bytes: int
+    global_bytes: int
+    weak_type: bool = False
+    sharding: str | None = None
+    memory_kind: str | None = None
+    layout: str | None = None
+
+    @property
+    def aval(self) -> str:
+        """Type and global shape in JAX's short form, for example ``float32[4,4]``."""
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain data."""
+        return {
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "local_shape": list(self.local_shape),
+            "bytes": self.bytes,
+            "global_bytes": self.global_bytes,
+            "weak_type": self.weak_type,
+            "sharding": self.sharding,
+            "memory_kind": self.memory_kind,
+            "layout": self.layout,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One array of an argument.
+
+    Attributes:
+        path: as the user writes it, ``state.opt_state[0].mu['dense']['kernel']``.
+        argument: the name of the argument that the path starts with.
+        flat_index: place among the leaves of all dynamic arguments in JAX's flatten order.
+        spec: type, shape, bytes.
+    """
+
+    path: str
+    argument: str
+    flat_index: int
+    spec: ArraySpec
+
+    @property
+    def bytes(self) -> int:
+        """Bytes per device."""
+        return self.spec.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One array of the result; ``flat_index`` counts the result's leaves in flatten order."""
+
+    path: str
+    flat_index: int
+    spec: ArraySpec
+
+    @property
+    def bytes(self) -> int:
+        """Bytes per device."""
+        return self.spec.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What became of one donated leaf.
+
+    Attributes:
+        leaf: the leaf.
+        slot: the slot that took its memory, None where none did.
+        successor: the slot at the same path inside the tree that replaces the donated one.
+        stopped_at: the first gate that the leaf failed; None if it passed every gate checked.
+        finding: the code of the finding that speaks of it.
+        evidence: per gate, what was read and where.
+    """
+
+    leaf: Leaf
+    slot: Slot | None = None
+    successor: Slot | None = None
+    stopped_at: Gate | None = None
+    finding: str | None = None
+    evidence: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The leaf's path."""
+        return self.leaf.path
+
+    @property
+    def bytes(self) -> int:
+        """The leaf's bytes per device."""
+        return self.leaf.spec.bytes
+
+    def passed(self, gate: Gate) -> bool:
+        """Whether the leaf passed ``gate`` and every gate before it."""
+        return self.stopped_at is None or self.stopped_at.position > gate.position
+
+    def to_dict(self) -> dict[str, Any]:
+        """One element of ``entries`` in the JSON report."""
+        return {
+            "path": self.leaf.path,
+            "argument": self.leaf.argument,
+            "flat_index": self.leaf.flat_index,
+            **self.leaf.spec.to_dict(),
+            "stopped_at": self.stopped_at and self.stopped_at.value,
+            "slot": self.slot and self.slot.path,
+            "successor": self.successor and self.successor.path,
+            "successor_aval": self.successor and self.successor.spec.aval,
+            "finding": self.finding,
+            "evidence": dict(self.evidence),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A coded statement about leaves, an argument or a place in the program.
+
+    Attributes:
+        code: ``DT402``.
+        headline: one line that stands alone; lower case, no full stop.
+        leaves: paths of the leaves concerned, largest bytes first.
+        bytes: their bytes per device.
+        level: ``error`` where bytes are lost, ``warning`` where something is paid for or about to
+            break, ``note`` where nothing is lost.
+        location: where in the user's code.
+        folded: the leaves' paths folded by their common path, for people.
+        notes: facts.
+        help: what to change.
+    """
+
+    code: str
+    headline: str
+    leaves: tuple[str, ...] = ()
+    bytes: int = 0
+    level: Level = "error"
+    location: Location | None = None
+    folded: str | None = None
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """One element of ``findings`` in the JSON report."""
+        return {
+            "code": self.code,
+            "level": self.level,
+            "headline": self.headline,
+            "leaves": list(self.leaves),
+            "bytes": self.bytes,
+            "location": self.location and self.location.to_dict(),
+            "folded": self.folded,
+            "notes": list(self.notes),
+            "help": self.help,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The entries of one compiled function for one signature, with its totals.
+
+    Attributes:
+        function: its name.
+        signature: its arguments in short, with a digest that tells signatures apart.
+        donated_arguments: names of the arguments whose leaves were promised.
+        entries: one per promised leaf, in flatten order.
+        findings: most bytes first.
+        checked: the gates that were checked.
+        platform: ``cpu``, ``gpu``, ``tpu``; None where nothing was compiled.
+        devices: how many devices the program spans.
+        location: where the function is defined.
+        call: where it was called when it was compiled.
+        alias_size_in_bytes: XLA's own total of aliased bytes per device; None where not read.
+        alias_not_donated_bytes: the part of it that belongs to no donated leaf.
+        argument_bytes: XLA's own total of argument bytes per device; None where not read.
+        notes: what the reader should know, for example what was left open.
+    """
+
+    function: str
+    signature: str
+    donated_arguments: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    findings: tuple[Finding, ...] = ()
+    checked: tuple[Gate, ...] = (Gate.ASKED, Gate.KEPT, Gate.MATCHED, Gate.GRANTED)
+    platform: str | None = None
+    devices: int = 1
+    location: Location | None = None
+    call: Location | None = None
+    alias_size_in_bytes: int | None = None
+    alias_not_donated_bytes: int = 0
+    argument_bytes: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def promised(self) -> int:
+        """Bytes of the donated leaves, per device."""
+        return sum(entry.bytes for entry in self.entries)
+
+    @property
+    def promised_global(self) -> int:
+        """Bytes of the donated leaves over all devices, each array counted once."""
+        return sum(entry.leaf.spec.global_bytes for entry in self.entries)
+
+    @property
+    def kept_in_place(self) -> int:
+        """Bytes per device of the leaves that passed every gate checked."""
+        return sum(entry.bytes for entry in self.entries if entry.stopped_at is None)
+
+    @property
+    def lost(self) -> tuple[Entry, ...]:
+        """The entries that stopped at some gate."""
+        return tuple(entry for entry in self.entries if entry.stopped_at is not None)
+
+    @property
+    def fraction(self) -> float:
+        """``kept_in_place / promised``; 1.0 where nothing was promised."""
+        if self.promised:
+            return self.kept_in_place / self.promised
+        return 0.0 if self.lost else 1.0
+
+    def bytes_after(self, gate: Gate) -> int | None:
+        """Bytes per device that passed ``gate``; None where it was not checked."""
+        if gate not in self.checked:
+            return None
+        return sum(entry.bytes for entry in self.entries if entry.passed(gate))
+
+    def leaves_after(self, gate: Gate) -> int | None:
+        """How many leaves passed ``gate``; None where it was not checked."""
+        if gate not in self.checked:
+            return None
+        return sum(entry.passed(gate) for entry in self.entries)
+
+    @property
+    def summary(self) -> str:
+        """The fraction in words: ``80 of 84 bytes, 2 of 3 leaves``."""
+        kept = len(self.entries) - len(self.lost)
+        return (
+            f"{self.kept_in_place:,} of {self.promised:,} bytes, "
+            f"{kept:,} of {len(self.entries):,} leaves"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """One element of ``ledgers`` in the JSON report."""
+        return {
+            "function": self.function,
+            "location": self.location and str(self.location),
+            "call": self.call and str(self.call),
+            "signature": self.signature,
+            "donated_arguments": list(self.donated_arguments),
+            "platform": self.platform,
+            "devices": self.devices,
+            "promised_bytes": self.promised,
+            "promised_global_bytes": self.promised_global,
+            "promised_leaves": len(self.entries),
+            "bytes_after": {gate.value: self.bytes_after(gate) for gate in GATES},
+            "leaves_after": {gate.value: self.leaves_after(gate) for gate in GATES},
+            "alias_size_in_bytes": self.alias_size_in_bytes,
+            "alias_not_donated_bytes": self.alias_not_donated_bytes,
+            "argument_size_in_bytes": self.argument_bytes,
+            "entries": [entry.to_dict() for entry in self.entries],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that went wrong inside donatree itself; the user's program was not touched."""
+
+    where: str
+    error: str
+    traceback: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fault as plain data."""
+        return {"where": self.where, "error": self.error, "traceback": self.traceback}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """All that was learnt of one program: its ledgers and what concerns the program as a whole.
+
+    Attributes:
+        ledgers: one per donating function and signature, in the order of their first compile.
+        findings: statements about the program and not about one function.
+        faults: donatree's own faults.
+        program: what was run, as the user would name it; None outside ``donatree run``.
+        ended: how the program ended, None where it ended well.
+        versions: versions of donatree, jax, jaxlib and Python.
+        platform: JAX's default backend; None where JAX was not used.
+    """
+
+    ledgers: tuple[Ledger, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    program: str | None = None
+    ended: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    platform: str | None = None
+
+    @property
+    def promised(self) -> int:
+        """Bytes per device promised by all ledgers together."""
+        return sum(ledger.promised for ledger in self.ledgers)
+
+    @property
+    def kept_in_place(self) -> int:
+        """Bytes per device that passed every gate checked, over all ledgers."""
+        return sum(ledger.kept_in_place for ledger in self.ledgers)
+
+    @property
+    def fraction(self) -> float:
+        """``kept_in_place / promised``; 1.0 where nothing was promised."""
+        return self.kept_in_place / self.promised if self.promised else 1.0
+
+    def all_findings(self) -> Iterator[Finding]:
+        """The program's own findings, then those of each ledger."""
+        yield from self.findings
+        for ledger in self.ledgers:
+            yield from ledger.findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole JSON report."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "donatree": self.versions.get("donatree"),
+            "jax": self.versions.get("jax"),
+            "jaxlib": self.versions.get("jaxlib"),
+            "python": self.versions.get("python"),
+            "platform": self.platform,
+            "program": self.program,
+            "ended": self.ended,
+            "ledgers": [ledger.to_dict() for ledger in self.ledgers],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "faults": [fault.to_dict() for fault in self.faults],
+        }
+
+
+def by_bytes(entries: Iterable[Entry]) -> list[Entry]:
+    """Entries with the most bytes first, equal ones in flatten order."""
+    return sorted(entries, key=lambda entry: (-entry.bytes, entry.leaf.flat_index))

@@ -1,0 +1,93 @@
+"""What was read of one compile, as plain data: the evidence that the gates judge.
+
+The private-JAX room (`donatree._jax`) fills these records; the gates turn them into a ledger.
+Nothing here imports JAX, so gates can be tested on evidence written by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from donatree.hlo.header import Header
+from donatree.ledger import Leaf, Location, Slot
+
+WhyNotAsked = Literal[
+    "debug_nans", "disable_jit", "inner", "passed_by_keyword", "passed_by_position"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the program asked of JAX for one signature.
+
+    Attributes:
+        function: its name.
+        leaves: of all dynamic arguments, in JAX's flatten order.
+        promised: flat indices of the leaves that the program's text donates.
+        asked: flat indices that the outermost jit recorded as donated.
+        why_not: for promised leaves that were not asked, the reason that was seen.
+        declared: the declaration as the user wrote it, ``donate_argnums=0``.
+        undelivered: parts of the declaration that no argument of this call answers.
+        location: where the function is defined.
+        call: where it was called.
+        outer: for a jit called while another function is traced, the name of that one.
+    """
+
+    function: str
+    leaves: tuple[Leaf, ...]
+    promised: frozenset[int] = frozenset()
+    asked: frozenset[int] = frozenset()
+    why_not: Mapping[int, WhyNotAsked] = field(default_factory=dict)
+    declared: str = ""
+    undelivered: tuple[str, ...] = ()
+    location: Location | None = None
+    call: Location | None = None
+    outer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A request and what JAX and XLA made of it.
+
+    Attributes:
+        request: what was asked.
+        slots: leaves of the result in flatten order; their spec has no sharding before compile.
+        parameter_of: module parameter of each kept leaf, by flat index.
+        attributes: what `@main` says of a parameter: the number of an output for
+            ``tf.aliasing_output``, ``"donor"`` for ``jax.buffer_donor``; None before lowering.
+        output_offset: module outputs before the first slot (effect tokens).
+        header: the compiled module's header; None if it was not compiled or could not be read.
+        header_error: why the header could not be read.
+        reference_parameters: parameters that are mutable references (`jax.new_ref`).
+        hoisted: parameters that are constants hoisted out of the function.
+        platform: the platform compiled for.
+        platform_donates: whether JAX lowers donation for it.
+        devices: devices that the program spans.
+        outputs_given: for each slot, whether its output sharding was given.
+        alias_size_in_bytes: XLA's total, per device.
+        argument_bytes: XLA's total of arguments, per device.
+        jax_warning: JAX's own warning at lowering, if one came.
+        compile_error: the first line of the error that ended the compile.
+        shapes_only: some arguments had no sharding of their own, so one device was assumed.
+    """
+
+    request: Request
+    slots: tuple[Slot, ...] = ()
+    parameter_of: Mapping[int, int] | None = None
+    attributes: Mapping[int, int | Literal["donor"]] | None = None
+    output_offset: int = 0
+    header: Header | None = None
+    header_error: str | None = None
+    reference_parameters: frozenset[int] = frozenset()
+    hoisted: frozenset[int] = frozenset()
+    platform: str | None = None
+    platform_donates: bool = True
+    devices: int = 1
+    outputs_given: tuple[bool, ...] = ()
+    alias_size_in_bytes: int | None = None
+    argument_bytes: int | None = None
+    jax_warning: str | None = None
+    compile_error: str | None = None
+    shapes_only: bool = False

@@ -1,0 +1,211 @@
+"""Plain data back to an account, with one clear line where the data is not one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from donatree.ledger import (
+    Account,
+    ArraySpec,
+    Entry,
+    Fault,
+    Finding,
+    Gate,
+    Leaf,
+    Ledger,
+    Location,
+    Slot,
+)
+
+T = TypeVar("T")
+_WORDS = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    float: "a number",
+    type(None): "null",
+}
+
+
+class _Item:
+    """An object of the document, and where in the document it is."""
+
+    def __init__(self, data: Any, place: str) -> None:
+        self.place = place
+        self.data: dict[str, Any] = _typed(data, dict, place)
+
+    def at(self, key: str) -> str:
+        return f"{self.place}.{key}" if self.place else key
+
+    def get(self, key: str, kind: type[T]) -> T:
+        if key not in self.data:
+            raise ValueError(f"not a donatree report: the key `{self.at(key)}` is missing")
+        return _typed(self.data[key], kind, self.at(key))
+
+    def maybe(self, key: str, kind: type[T]) -> T | None:
+        if self.data.get(key, "") is None:
+            return None
+        return self.get(key, kind)
+
+    def each(self, key: str, make: Callable[[Any, str], T]) -> tuple[T, ...]:
+        values = self.get(key, list)
+        return tuple(make(value, f"{self.at(key)}[{i}]") for i, value in enumerate(values))
+
+    def one(self, key: str, make: Callable[[Any, str], T]) -> T | None:
+        value = self.maybe(key, dict)
+        return None if value is None else make(value, self.at(key))
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        return self.each(key, lambda value, place: _typed(value, str, place))
+
+    def numbers(self, key: str) -> tuple[int, ...]:
+        return self.each(key, lambda value, place: _typed(value, int, place))
+
+    def named(self, key: str) -> dict[str, str]:
+        values = self.get(key, dict)
+        return {k: _typed(v, str, f"{self.at(key)}.{k}") for k, v in values.items()}
+
+
+def _typed(value: Any, kind: type[T], place: str) -> T:
+    if type(value) is not kind:  # not isinstance: True is no number of bytes
+        there = _WORDS.get(type(value), "something else")
+        where = f"`{place}` is" if place else "it is"
+        raise ValueError(f"not a donatree report: {where} {there}, not {_WORDS[kind]}")
+    return value
+
+
+def account(data: Any, schema_version: int) -> Account:
+    """The account that ``dumps`` wrote as ``data``.
+
+    Args:
+        data: what a JSON parser gave.
+        schema_version: the only version that can be read.
+
+    Returns:
+        The account.
+
+    Raises:
+        ValueError: the data is not such an account; one line that names the place.
+    """
+    item = _Item(data, "")
+    version = item.get("schema_version", int)
+    if version != schema_version:
+        raise ValueError(
+            f"this report has schema_version {version}; this donatree reads {schema_version}"
+        )
+    return Account(
+        ledgers=item.each("ledgers", _ledger),
+        findings=item.each("findings", _finding),
+        faults=item.each("faults", _fault),
+        program=item.maybe("program", str),
+        ended=item.maybe("ended", str),
+        versions=item.named("versions"),
+        platform=item.maybe("platform", str),
+    )
+
+
+def _ledger(data: Any, place: str) -> Ledger:
+    item = _Item(data, place)
+    return Ledger(
+        function=item.get("function", str),
+        signature=item.get("signature", str),
+        donated_arguments=item.texts("donated_arguments"),
+        entries=item.each("entries", _entry),
+        findings=item.each("findings", _finding),
+        checked=item.each("checked", _gate),
+        platform=item.maybe("platform", str),
+        devices=item.get("devices", int),
+        location=item.one("defined_at", _location),
+        call=item.one("called_at", _location),
+        alias_size_in_bytes=item.maybe("alias_size_in_bytes", int),
+        alias_not_donated_bytes=item.get("alias_not_donated_bytes", int),
+        argument_bytes=item.maybe("argument_size_in_bytes", int),
+        notes=item.texts("notes"),
+    )
+
+
+def _entry(data: Any, place: str) -> Entry:
+    item = _Item(data, place)
+    path = item.get("path", str)
+    stopped_at = item.maybe("stopped_at", str)
+    leaf = Leaf(path, item.get("argument", str), item.get("flat_index", int), _spec(item))
+    return Entry(
+        leaf=leaf,
+        slot=_slot(item, "slot"),
+        successor=_slot(item, "successor"),
+        stopped_at=None if stopped_at is None else _gate(stopped_at, item.at("stopped_at")),
+        finding=item.maybe("finding", str),
+        evidence=item.named("evidence"),
+    )
+
+
+def _slot(item: _Item, key: str) -> Slot | None:
+    path = item.maybe(key, str)
+    if path is None:
+        return None
+    array = _Item(item.get(f"{key}_array", dict), item.at(f"{key}_array"))
+    return Slot(path, array.get("flat_index", int), _spec(array))
+
+
+def _spec(item: _Item) -> ArraySpec:
+    return ArraySpec(
+        dtype=item.get("dtype", str),
+        shape=item.numbers("shape"),
+        local_shape=item.numbers("local_shape"),
+        bytes=item.get("bytes", int),
+        global_bytes=item.get("global_bytes", int),
+        weak_type=item.get("weak_type", bool),
+        sharding=item.maybe("sharding", str),
+        memory_kind=item.maybe("memory_kind", str),
+        layout=item.maybe("layout", str),
+    )
+
+
+def _gate(value: Any, place: str) -> Gate:
+    name = _typed(value, str, place)
+    if name not in set(Gate):
+        raise ValueError(f"not a donatree report: `{place}` is `{name}`, which is no gate")
+    return Gate(name)
+
+
+def _location(data: Any, place: str) -> Location:
+    item = _Item(data, place)
+    return Location(
+        file=item.get("file", str),
+        line=item.get("line", int),
+        column=item.maybe("column", int),
+        end_line=item.maybe("end_line", int),
+        end_column=item.maybe("end_column", int),
+        function=item.maybe("function", str),
+    )
+
+
+def _finding(data: Any, place: str) -> Finding:
+    item = _Item(data, place)
+    level = item.get("level", str)
+    if level not in ("error", "warning", "note"):
+        where = item.at("level")
+        raise ValueError(f"not a donatree report: `{where}` is `{level}`, which is no level")
+    return Finding(
+        code=item.get("code", str),
+        headline=item.get("headline", str),
+        leaves=item.texts("leaves"),
+        bytes=item.get("bytes", int),
+        level=level,
+        location=item.one("location", _location),
+        folded=item.maybe("folded", str),
+        notes=item.texts("notes"),
+        help=item.maybe("help", str),
+    )
+
+
+def _fault(data: Any, place: str) -> Fault:
+    item = _Item(data, place)
+    return Fault(
+        where=item.get("where", str),
+        error=item.get("error", str),
+        traceback=item.get("traceback", str),
+    )

@@ -1,0 +1,248 @@
+"""The report for people: every ledger, then the findings, then what to do next.
+
+One code path makes it with and without colour; ``NO_COLOR`` and ``FORCE_COLOR`` are respected,
+and a stream that is no terminal gets plain text, 100 columns wide.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+
+from donatree.ledger import Account, Gate, Ledger
+from donatree.reports import DEFAULT_WIDTH, Options, faults, findings, funnel, sizes, tree
+from donatree.reports.text import (
+    ASCII,
+    BAD,
+    DIM,
+    GOOD,
+    HEAD,
+    UNICODE,
+    Line,
+    Marks,
+    clean,
+    elide,
+    paragraph,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Lines as something that a rich ``Console`` prints; nothing in them is read as markup."""
+
+    lines: tuple[Line, ...]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yields the lines as segments; rich wraps and changes nothing."""
+        del options
+        for line in self.lines:
+            for text, style in line:
+                yield Segment(text, console.get_style(style) if style else None)
+            yield Segment.line()
+
+
+def write(account: Account, stream: TextIO, options: Options) -> None:
+    """Writes the report to a stream, with colours where it takes them.
+
+    What the stream's encoding does not have is written as an escape.
+
+    Args:
+        account: what was learnt of a program.
+        stream: an open text stream.
+        options: the width, colours and marks; what is None is found out from the stream.
+    """
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    width = options.width or _width(stream)
+    unicode = _has_marks(encoding) if options.unicode is None else options.unicode
+    color = _wants_color(stream, os.environ) if options.color is None else options.color
+    made = document(account, replace(options, width=width, unicode=unicode))
+    console = Console(
+        file=stream,
+        width=width,
+        force_terminal=color,
+        force_jupyter=False,
+        color_system="standard" if color else None,  # what auto finds depends on the machine
+        no_color=not color,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    with console.capture() as captured:
+        console.print(made, soft_wrap=True, end="")
+    stream.write(captured.get().encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def write_plain(account: Account, stream: TextIO, options: Options) -> None:
+    """Writes the report without colours, as ``write`` does where the stream is no terminal."""
+    width = options.width or DEFAULT_WIDTH
+    write(account, stream, replace(options, color=False, width=width))
+
+
+def document(account: Account, options: Options) -> Document:
+    """The whole report, for a console of the caller's own.
+
+    Args:
+        account: what was learnt of a program.
+        options: ``width`` is 100 and ``unicode`` true where they are None.
+
+    Returns:
+        Something that ``Console.print`` prints; use ``soft_wrap=True``.
+    """
+    width = options.width or DEFAULT_WIDTH
+    marks = ASCII if options.unicode is False else UNICODE
+    sections = [
+        _title(account, width),
+        *(_ledger(ledger, marks, width, options) for ledger in account.ledgers),
+        *([_nothing_donated(account, width)] if not account.ledgers else []),
+        *findings.sections(account, marks, width),
+        _totals(account),
+        _next(account),
+        faults.lines(account, width),
+    ]
+    lines: list[Line] = []
+    for section in sections:
+        made = [line for line in section if line]
+        lines += [[], *made] if lines and made else made
+    return Document(tuple(lines))
+
+
+def _title(account: Account, width: int) -> Iterator[Line]:
+    versions = account.versions
+    tool = "donatree " + versions["donatree"] if versions.get("donatree") else "donatree"
+    facts = [account.program, versions.get("jax") and f"jax {versions['jax']}", account.platform]
+    rest = ", ".join(clean(fact) for fact in facts if fact)
+    yield [(clean(tool), HEAD), (f": {rest}" if rest else "", "")]
+    if account.ended:
+        text = f"the program ended with {account.ended}; this is what was learnt until then"
+        yield from paragraph(text, width, [], 0, BAD)
+
+
+def _ledger(ledger: Ledger, marks: Marks, width: int, options: Options) -> Iterator[Line]:
+    header: Line = [(clean(ledger.function), "bold cyan")]
+    if ledger.location:
+        header.append((f" ({clean(str(ledger.location))})", ""))
+    where = [ledger.platform] if ledger.platform else []
+    where += [sizes.count(ledger.devices, "device")] if ledger.devices > 1 else []
+    header.append((f"  {', '.join(where)}" if where else "", DIM))
+    yield header
+    signature = clean(ledger.signature)
+    if signature:
+        yield [("  " + (signature if options.expand else elide(signature, width - 2, marks)), DIM)]
+    if ledger.call:
+        yield [(f"  called at {clean(str(ledger.call))}", DIM)]
+    yield [("", "")]
+    yield from _indented(funnel.lines(ledger, marks, width - 2))
+    if ledger.promised_global != ledger.promised:
+        shown = sizes.size(ledger.promised_global)
+        yield [(f"  bytes are per device; the whole arrays have {shown}", DIM)]
+    yield from _alias_size(ledger)
+    if ledger.entries:
+        yield [("", "")]
+        yield from _indented(
+            tree.lines(ledger, marks, width - 2, expand=options.expand, evidence=options.evidence)
+        )
+    for note in ledger.notes:
+        yield from paragraph(note, width, [("  = ", "blue"), ("note: ", HEAD)], 10)
+
+
+def _indented(lines: Iterable[Line]) -> Iterator[Line]:
+    for line in lines:
+        yield [("  ", ""), *line]
+
+
+def _alias_size(ledger: Ledger) -> Iterator[Line]:
+    """XLA's own total beside ours, where the two are not simply the same."""
+    total = ledger.alias_size_in_bytes
+    granted = ledger.bytes_after(Gate.GRANTED)
+    if total is None or granted is None or total == granted:
+        return
+    line: Line = [(f"  alias_size_in_bytes {total:,} = {granted:,} granted", DIM)]
+    if ledger.alias_not_donated_bytes:
+        text = f" + {ledger.alias_not_donated_bytes:,} that belong to no donated leaf"
+        line.append((text, DIM))
+    unexplained = total - granted - ledger.alias_not_donated_bytes
+    if unexplained:
+        sign = "+" if unexplained > 0 else "-"
+        line.append((f" {sign} {abs(unexplained):,} that donatree cannot explain", BAD))
+    yield line
+
+
+def _nothing_donated(account: Account, width: int) -> Iterator[Line]:
+    if account.faults:
+        yield [("no function could be accounted for", HEAD)]
+        return
+    if account.platform is None and not account.findings:
+        yield [("JAX was not used, so there is nothing to account for", HEAD)]
+        return
+    yield [("no function that was compiled asked for donation", HEAD)]
+    text = (
+        "name the argument that the call replaces, most often the training state, in "
+        "`jax.jit(step, donate_argnums=0)`"
+    )
+    yield from paragraph(text, width, [("  = ", "blue"), ("help: ", HEAD)], 10)
+
+
+def _totals(account: Account) -> Iterator[Line]:
+    if len(account.ledgers) < 2:
+        return
+    all_leaves = sum(len(ledger.entries) for ledger in account.ledgers)
+    lost = sum(len(ledger.lost) for ledger in account.ledgers)
+    percent = int(account.fraction * 1000) / 10  # rounded down: 100 means all
+    yield [
+        (f"all {len(account.ledgers):,} compiled functions: ", HEAD),
+        (
+            f"{account.kept_in_place:,} of {account.promised:,} bytes ({percent}%), "
+            f"{all_leaves - lost:,} of {sizes.leaves(all_leaves)}",
+            BAD if lost else f"bold {GOOD}",
+        ),
+    ]
+
+
+def _next(account: Account) -> Iterator[Line]:
+    codes = list(dict.fromkeys(shown.finding.code for shown in findings.ranked(account)))
+    if not codes:
+        return
+    yield [("next: ", HEAD), (f"donatree explain {clean(codes[0])}", "bold cyan")]
+    if len(codes) > 1:
+        yield [("codes seen: ", HEAD), (clean(", ".join(codes)), "")]
+
+
+def _wants_color(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR"):
+        return True
+    return _is_terminal(stream) and environ.get("TERM") != "dumb"
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):  # no such method; closed
+        return False
+
+
+def _width(stream: TextIO) -> int:
+    if not _is_terminal(stream):
+        return DEFAULT_WIDTH
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
+    except (OSError, ValueError):
+        return DEFAULT_WIDTH
+
+
+def _has_marks(encoding: str) -> bool:
+    signs = UNICODE.kept + UNICODE.lost + UNICODE.bar + UNICODE.gap + UNICODE.dots
+    try:
+        return bool(signs.encode(encoding))
+    except (UnicodeEncodeError, LookupError):
+        return False

@@ -1,0 +1,288 @@
+"""The donated state as a tree: one line a leaf, with its type, bytes, verdict and slot.
+
+A long tree is folded: like layers become one line, and so does a subtree whose leaves all fared
+alike; what lost the most bytes is opened first.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from donatree import paths
+from donatree.ledger import Entry, Ledger
+from donatree.reports import nodes, sizes
+from donatree.reports.nodes import View
+from donatree.reports.text import (
+    BAD,
+    CARE,
+    DIM,
+    GOOD,
+    HEAD,
+    Line,
+    Marks,
+    cells,
+    clean,
+    elide,
+    width_of,
+)
+
+MAX_LINES = 40
+_MAX_LINES_KEPT = 12
+_LEAST_SLOT = 24
+_FEW = 3
+
+
+@dataclass(slots=True)
+class _Row:
+    """One line of the tree before it is set in columns."""
+
+    view: View | None
+    depth: int
+    below: list[_Row] = field(default_factory=list)
+    opened: bool = False
+    rest: Sequence[Entry] = ()  # what a row without a view stands for
+
+
+def lines(
+    ledger: Ledger, marks: Marks, width: int = 100, *, expand: bool = False, evidence: bool = False
+) -> Iterator[Line]:
+    """The tree of a ledger's donated leaves.
+
+    Args:
+        ledger: the ledger.
+        marks: the signs to use.
+        width: columns; a slot's path is shortened in its middle to fit.
+        expand: show every leaf on a line of its own.
+        evidence: show under each leaf what was read for each gate.
+
+    Yields:
+        At most about 40 lines without ``expand`` and ``evidence``, fewer where nothing is lost.
+    """
+    rows = _rows(ledger, expand)
+    table = [(row, _label(row), _bytes(row)) for row in rows]
+    labels = [width_of(label) for _, label, figure in table if figure]
+    column = min(max(labels, default=0), max(width * 3 // 5, 24))
+    figures = max((cells(figure) for _, _, figure in table), default=0)
+    for row, label, figure in table:
+        if not figure:
+            yield label
+            continue
+        gap = " " * max(column - width_of(label), 0)
+        line: Line = [*label, (f"{gap}  {' ' * (figures - cells(figure))}{figure}  ", "")]
+        room = max(width - width_of(line), _LEAST_SLOT)
+        yield line + (_verdict(row.view, marks, room, expand) if row.view else _rest(row, marks))
+        entry = row.view.first.entry if row.view and row.view.leaves == 1 else None
+        if evidence and entry:
+            indent = "  " * (row.depth + 2)
+            for gate, read in entry.evidence.items():
+                yield [(f"{indent}{clean(gate)}: {clean(read)}", DIM)]
+
+
+def _rows(ledger: Ledger, expand: bool) -> list[_Row]:
+    top = [_Row(view, 0) for view in nodes.roots(ledger.entries)]
+    budget = MAX_LINES if ledger.lost else _MAX_LINES_KEPT
+    if expand or len(ledger.entries) <= budget:
+        _open_all(top)
+        rows = list(_in_order(top))
+        if expand or len(rows) <= budget:
+            return rows
+        top = [_Row(row.view, 0) for row in top]
+    _open_best(top, budget)
+    return list(_in_order(top))
+
+
+def _in_order(top: Sequence[_Row]) -> Iterator[_Row]:
+    waiting = list(reversed(top))
+    while waiting:
+        row = waiting.pop()
+        yield row
+        waiting.extend(reversed(row.below))
+
+
+def _open_all(top: Sequence[_Row]) -> None:
+    waiting = list(top)
+    while waiting:
+        row = waiting.pop()
+        if row.view and row.view.first.children:
+            row.opened = True
+            row.below = [_Row(view, row.depth + 1) for view in row.view.children(group=False)]
+            waiting.extend(row.below)
+
+
+def _open_best(top: list[_Row], budget: int) -> None:
+    """Opens rows whose leaves fared differently, most lost bytes first, while lines are left."""
+    if len(top) > budget:
+        _keep_best(top, budget)
+    free = budget - len(top)
+    heap: list[tuple[bool, int, int, _Row]] = []
+    order = itertools.count()
+
+    def offer(row: _Row) -> None:
+        view = row.view
+        if view and view.first.children and (not view.uniform or row.depth == 0):
+            heapq.heappush(heap, (view.uniform, -view.lost_bytes, next(order), row))
+
+    for row in top:
+        offer(row)
+    while heap and free > 1:
+        row = heapq.heappop(heap)[-1]
+        assert row.view is not None
+        below = _below(row.view, row.depth + 1)
+        share = max(free - 4 * len(heap), min(8, free))
+        if len(below) > share:
+            if row.view.uniform:
+                continue
+            _keep_best(below, share)
+        row.opened, row.below = True, below
+        free -= len(below)
+        for child in below:
+            offer(child)
+
+
+def _below(view: View, depth: int) -> list[_Row]:
+    """The rows of an opened row: its children, or straight the few leaves that matter below."""
+    children = view.children(group=True)
+    deeper = any(not child.uniform and child.first.children for child in children)
+    if not deeper or view.first.told > _FEW:
+        return [_Row(child, depth) for child in children]
+    rows = [_Row(leaf, depth) for leaf in view.told()]
+    return [*rows, _Row(None, depth, rest=view.plain())]
+
+
+def _keep_best(rows: list[_Row], budget: int) -> None:
+    """Leaves the rows with the most lost bytes, in their order, and one for all the others."""
+    ranked = sorted(range(len(rows)), key=lambda i: _rank(rows[i].view))
+    # What was kept and has no finding needs no line each where not everything can be shown.
+    told = [i for i in ranked if _rank(rows[i].view) < (0, 0, 0)]
+    shown = set((told or ranked[:1])[: max(budget - 1, 1)])
+    rest: list[Entry] = []
+    for i, row in enumerate(rows):
+        if i not in shown:
+            rest += row.view.entries() if row.view else row.rest
+    depth = rows[0].depth
+    rows[:] = [row for i, row in enumerate(rows) if i in shown]
+    rows.append(_Row(None, depth, rest=rest))
+
+
+def _rank(view: View | None) -> tuple[int, int, int]:
+    if view is None:
+        return 0, 0, 0
+    return -view.lost_bytes, -view.lost_leaves, -any(code for _, code in view.first.verdicts)
+
+
+def _label(row: _Row) -> Line:
+    indent = "  " * row.depth
+    if row.view is None:
+        number = sizes.count(len(row.rest), "more leaf", "more leaves")
+        return [(f"{indent}and {number}", DIM)]
+    view = row.view
+    name = clean(view.label if row.depth == 0 else view.label.removeprefix(".")) or "(itself)"
+    if row.opened:
+        return [(indent + name, HEAD)]
+    entry = view.first.entry
+    if entry is None:
+        return [(f"{indent}{name}: ", HEAD), (sizes.leaves(view.leaves), "")]
+    times = f"{view.leaves:,} x " if view.leaves > 1 else ""
+    return [(f"{indent}{name}: ", HEAD), (clean(times + entry.leaf.spec.aval), "")]
+
+
+def _bytes(row: _Row) -> str:
+    """Bytes per device, with the global figure beside where it differs; empty for a heading."""
+    if row.opened:
+        return ""
+    entries = list(row.view.entries() if row.view else row.rest)
+    local = sum(entry.bytes for entry in entries)
+    total = sum(entry.leaf.spec.global_bytes for entry in entries)
+    beside = f" ({sizes.short(total)} global)" if total != local else ""
+    return sizes.short(local) + beside
+
+
+def _verdict(view: View, marks: Marks, room: int, expand: bool) -> Line:
+    if not view.uniform:
+        lost = f"{view.lost_leaves:,} of {sizes.leaves(view.leaves)}"
+        if not view.lost_leaves:
+            return [(f"{marks.kept} ", GOOD), *_codes(view)]
+        what = f"{marks.lost} {lost} lost, {sizes.short(view.lost_bytes)}"
+        return [(what, BAD), *_codes(view)]
+    ((gate, code),) = view.first.verdicts
+    if gate is not None:
+        return [(f"{marks.lost} {gate.label}", BAD), *_code(code, BAD), *_drift(view)]
+    line: Line = [(marks.kept, GOOD)]
+    slot = _slot(view)
+    beside = [*_code(code, CARE), *_not_successor(view)]
+    if slot:
+        room -= width_of(line) + width_of(beside) + len(" -> ")
+        slot = clean(slot)
+        shown = slot if expand else elide(slot, max(room, _LEAST_SLOT), marks)
+        line += [(" -> ", DIM), (shown, "")]
+    return line + beside
+
+
+def _rest(row: _Row, marks: Marks) -> Line:
+    lost = [entry for entry in row.rest if entry.stopped_at]
+    if not lost:
+        return [(marks.kept, GOOD)]
+    what = f"{len(lost):,} of {sizes.leaves(len(row.rest))} lost"
+    return [(f"{marks.lost} {what}, {sizes.short(sum(entry.bytes for entry in lost))}", BAD)]
+
+
+def _code(code: str | None, style: str) -> Line:
+    return [(f" {clean(code)}", style)] if code else []
+
+
+def _codes(view: View) -> Line:
+    codes = list(dict.fromkeys(code for _, code in view.first.verdicts if code))
+    more = f" +{len(codes) - 3}" if len(codes) > 3 else ""
+    return [("  " + clean(", ".join(codes[:3])) + more, BAD)] if codes else []
+
+
+def _slot(view: View) -> str | None:
+    """The slot of a leaf; for several leaves the pattern of theirs, or how many there are."""
+    entry = view.first.entry
+    if view.leaves == 1 and entry:
+        return entry.slot.path if entry.slot else None
+    pairs = [(entry, entry.slot) for entry in view.entries()]
+    slots = [slot for _, slot in pairs if slot]
+    if not slots:
+        return None
+    if len(slots) == len(pairs):
+        if entry:
+            pattern = paths.fold(slot.path for slot in slots)
+            counted = f" ({sizes.leaves(len(slots))})"
+            if pattern.endswith(counted) and "..." not in pattern and "*" not in pattern:
+                return pattern.removesuffix(counted)
+        starts = [_start(node, leaf) for node in view.nodes for leaf in nodes.leaves(node)]
+        if starts[0] and len(set(starts)) == 1:
+            return starts[0]
+    return sizes.count(len(slots), "slot")
+
+
+def _start(node: nodes.Node, leaf: nodes.Node) -> str | None:
+    """Where the slot's subtree starts, if the slot lies in it as the leaf does below the node."""
+    below = leaf.path[len(node.path) :]
+    slot = leaf.entry and leaf.entry.slot
+    return slot.path.removesuffix(below) if slot and slot.path.endswith(below) else None
+
+
+def _drift(view: View) -> Line:
+    """For lost leaves on one line: how the result at their own place differs from them."""
+    entry = view.first.entry
+    if entry is None or entry.successor is None:
+        return []
+    after = entry.successor.spec.aval
+    if after == entry.leaf.spec.aval:
+        return []
+    return [(f"  returned as {clean(after)}", DIM)]
+
+
+def _not_successor(view: View) -> Line:
+    """For one leaf whose memory another place of the result took: its own place."""
+    entry = view.first.entry
+    if view.leaves > 1 or entry is None or entry.slot is None or entry.successor is None:
+        return []
+    if entry.slot.path == entry.successor.path:
+        return []
+    return [(f", not {clean(entry.successor.path)}", CARE)]

@@ -1,0 +1,66 @@
+"""Running programs: the recorder that watches JAX, and the runner that runs a script under it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from donatree.ledger import Account, Finding, Ledger
+
+if TYPE_CHECKING:
+    from donatree.watch.recorder import Recorder
+
+
+class Watched:
+    """What `watch` learns; it can be read while the block runs and after it."""
+
+    def __init__(self) -> None:
+        self._recorder: Recorder | None = None
+
+    def __enter__(self) -> Self:
+        from donatree.watch.recorder import Recorder
+
+        self._recorder = Recorder()
+        self._recorder.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._recorder is not None:
+            self._recorder.stop()
+
+    @property
+    def account(self) -> Account:
+        """All that was learnt so far."""
+        return self._recorder.account() if self._recorder is not None else Account()
+
+    @property
+    def ledgers(self) -> tuple[Ledger, ...]:
+        """One ledger per donating function and signature compiled inside the block."""
+        return self.account.ledgers
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, those of the program first."""
+        return tuple(self.account.all_findings())
+
+
+def watch() -> Watched:
+    """What `donatree run` does, for a block.
+
+    Every function that asks for donation and is compiled inside the block gets its ledger. What
+    was compiled before is not seen again: JAX does not compile it twice, and neither does
+    donatree.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> with watch() as watched:
+        ...     x = jax.jit(lambda x: x + 1, donate_argnums=0)(jnp.ones(4))
+        >>> watched.ledgers[0].summary
+        '16 of 16 bytes, 1 of 1 leaves'
+    """
+    return Watched()

@@ -1,0 +1,219 @@
+"""The recorder: turns what the hooks see into ledgers."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from donatree import gates
+from donatree._jax import facts, frames, hooks, inner, read, request, warning
+from donatree.findings import dt102
+from donatree.ledger import Account, Fault, Finding, Ledger, Location, Slot
+from donatree.observation import Request
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request that waits for its compile."""
+
+    request: Request
+    slots: tuple[Slot, ...]
+    info: Any
+    shapes_only: bool
+
+
+class Recorder:
+    """Watches jitted functions and keeps a ledger of each compile that donates.
+
+    Keeps no array and no argument of the program: names, types and bytes only.
+
+    Args:
+        everything: record functions that donate nothing as well (for `audit`).
+        thread: the only thread to listen to; None for all.
+        told: called with each new ledger, on the thread that compiled.
+        catch_warning: take JAX's own donation warning into the ledger instead of the terminal.
+    """
+
+    follows_transforms = True
+
+    def __init__(
+        self,
+        *,
+        everything: bool = False,
+        thread: int | None = None,
+        told: Callable[[Ledger], None] | None = None,
+        catch_warning: bool = True,
+    ) -> None:
+        self._everything = everything
+        self._thread = thread
+        self._told = told
+        self._lock = threading.RLock()
+        self._asked: dict[int, _Asked] = {}
+        self._of_computation: weakref.WeakKeyDictionary[Any, _Asked]
+        self._of_computation = weakref.WeakKeyDictionary()
+        self._lowerings: weakref.WeakKeyDictionary[Any, read.Lowering]
+        self._lowerings = weakref.WeakKeyDictionary()
+        self._newest: dict[int, _Asked] = {}
+        self._declared: dict[tuple[str, Location | None], None] = {}
+        self._disabled: tuple[Location | None] | None = None
+        self._warned = warning.Catcher() if catch_warning else None
+        self.ledgers: list[Ledger] = []
+        self.faults: list[Fault] = []
+
+    def start(self) -> None:
+        """Begin to watch."""
+        if self._warned is not None:
+            self._warned.install()
+        hooks.attach(self)
+
+    def stop(self) -> None:
+        """Stop watching; JAX's own functions are put back by the last one to stop."""
+        hooks.detach(self)
+        if self._warned is not None:
+            self._warned.remove()
+
+    def account(self, **more: Any) -> Account:
+        """All that was learnt so far."""
+        with self._lock:
+            return Account(
+                ledgers=tuple(self.ledgers),
+                findings=self._program_findings(),
+                faults=tuple(self.faults),
+                versions=facts.versions(),
+                **more,
+            )
+
+    def _program_findings(self) -> tuple[Finding, ...]:
+        if self._disabled is None and self._declared and facts.jit_is_disabled():
+            self._disabled = (None,)
+        if self._disabled is None or not self._declared:
+            return ()
+        return (dt102.about(list(self._declared), self._disabled[0]),)
+
+    # What the hooks tell.
+
+    def declared(self, fun: Any, info: Any) -> None:
+        """See `hooks.Observer`."""
+        if request.donates(info):
+            place = frames.location_of_function(fun)
+            with self._lock:
+                self._declared[getattr(fun, "__name__", str(fun)), place] = None
+            if facts.jit_is_disabled():
+                self.disabled()
+
+    def disabled(self) -> None:
+        """See `hooks.Observer`."""
+        if self._disabled is None:
+            place = frames.location_of_frame(frames.user_frame(frames.current_frame(2)))
+            self._disabled = (place,)
+
+    def requested(
+        self, fun: Any, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any], params: Any
+    ) -> None:
+        """See `hooks.Observer`."""
+        if not (self._listens() and self.wants(fun, info)):
+            return
+        jaxpr = params.params["jaxpr"]
+        if id(jaxpr) in self._asked or inner.is_being_staged():
+            return
+        found, slots = request.request_of(
+            fun, info, args, kwargs, params, frames.current_frame(2), None
+        )
+        asked = _Asked(found, slots, info, request.has_shapes_without_sharding(args, kwargs))
+        self._newest[threading.get_ident()] = asked
+        self._remember(jaxpr, asked)
+
+    def _remember(self, jaxpr: Any, asked: _Asked) -> None:
+        key = id(jaxpr)
+        with self._lock:
+            self._asked[key] = asked
+        weakref.finalize(jaxpr, self._asked.pop, key, None)
+
+    def lowered(self, jaxpr: Any, computation: Any) -> None:
+        """See `hooks.Observer`."""
+        if not self._listens():
+            return
+        asked = self._asked.get(id(jaxpr))
+        if asked is None and self.follows_transforms and read.donates_anything(computation):
+            asked = self._derived(jaxpr, computation)
+        if asked is not None:
+            self._of_computation[computation] = asked
+            lowering = read.read_lowering(computation)
+            lowering.warning = self._warned.take() if self._warned is not None else None
+            self._lowerings[computation] = lowering
+        if not self.follows_transforms:
+            return
+        outer = asked.request if asked is not None else None
+        for observation in inner.donating_jits(jaxpr, computation, outer):
+            self._learn(gates.judge(observation))
+
+    def _derived(self, jaxpr: Any, computation: Any) -> _Asked:
+        """A transform of a donating jit (`vmap`, `grad`): known by what was lowered."""
+        newest = self._newest.get(threading.get_ident())
+        name = request.name_of(computation)
+        known = newest.request if newest and newest.request.function == name else None
+        found, slots = request.request_of_lowering(
+            jaxpr, computation, frames.user_frame(frames.current_frame(2)), known
+        )
+        return _Asked(found, slots, newest.info if newest and known else None, False)
+
+    def associate(self, computation: Any) -> Request | None:
+        """Join a computation whose lowering JAX had cached to the newest request that fits it."""
+        if computation not in self._of_computation:
+            count = request.leaf_count(computation)
+            fitting = [a for a in self._asked.values() if len(a.request.leaves) == count]
+            if not fitting:
+                return None
+            self._of_computation[computation] = fitting[-1]
+            self._lowerings[computation] = read.read_lowering(computation)
+        return self._of_computation[computation].request
+
+    def compiled(self, computation: Any, executable: Any, error: BaseException | None) -> None:
+        """See `hooks.Observer`."""
+        asked = self._of_computation.get(computation)
+        if asked is None or not self._listens():
+            return
+        ledger = gates.judge(
+            read.observe(
+                computation,
+                executable,
+                error,
+                self._lowerings.get(computation),
+                asked.request,
+                asked.slots,
+                asked.shapes_only,
+            )
+        )
+        self._learn(ledger)
+        self.refuse(asked.info, ledger)
+
+    def wants(self, fun: Any, info: Any) -> bool:
+        """Whether a function's requests are to be recorded."""
+        return self._everything or request.donates(info)
+
+    def refuse(self, info: Any, ledger: Ledger) -> None:
+        """Raise `DonationError` where a broken promise must not run; a plain recorder never does."""
+
+    def fault(self, where: str, error: BaseException) -> None:
+        """See `hooks.Observer`."""
+        text = "".join(traceback.format_exception(error))
+        fault = Fault(where, f"{type(error).__name__}: {error}", text)
+        with self._lock:
+            if len(self.faults) < 20 and fault not in self.faults:
+                self.faults.append(fault)
+
+    def _listens(self) -> bool:
+        return self._thread is None or self._thread == threading.get_ident()
+
+    def _learn(self, ledger: Ledger) -> None:
+        with self._lock:
+            if ledger in self.ledgers:
+                return
+            self.ledgers.append(ledger)
+        if self._told is not None:
+            self._told(ledger)
+

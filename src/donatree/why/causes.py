@@ -1,0 +1,152 @@
+"""The cause that the evidence shows for each lost leaf, and what a reused one still costs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from donatree.ledger import ArraySpec, Entry, Gate, Slot, by_bytes
+from donatree.observation import Observation
+
+_NOT_ASKED = {
+    "debug_nans": "DT101",
+    "disable_jit": "DT102",
+    "inner": "DT103",
+    "passed_by_keyword": "DT105",
+    "passed_by_position": "DT105",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Leaves of one cause: the code, what tells groups of one code apart, and the entries.
+
+    Attributes:
+        code: the finding's code.
+        detail: for example ``float32 -> bfloat16``; empty where the code says all.
+        entries: most bytes first.
+        lost: whether the leaves were lost; False where they were reused at a price.
+    """
+
+    code: str
+    detail: str
+    entries: tuple[Entry, ...]
+    lost: bool
+
+    @property
+    def bytes(self) -> int:
+        """Bytes per device of the leaves together."""
+        return sum(entry.bytes for entry in self.entries)
+
+
+def explain(
+    entries: Sequence[Entry], observation: Observation
+) -> tuple[tuple[Entry, ...], tuple[Group, ...]]:
+    """Gives each entry the code that speaks of it, and groups the entries by cause.
+
+    Args:
+        entries: after the gates, without codes.
+        observation: the evidence.
+
+    Returns:
+        The entries with their codes, and the groups with the most lost bytes first.
+    """
+    taken = {entry.slot.flat_index: entry.leaf.path for entry in entries if entry.slot}
+    free = [slot for slot in observation.slots if slot.flat_index not in taken]
+    types = {_local_type(slot.spec) for slot in observation.slots}
+    grouped: dict[tuple[str, str, bool], list[Entry]] = defaultdict(list)
+    answer = []
+    for entry in entries:
+        lost = entry.stopped_at is not None
+        if lost:
+            code, detail = _lost(entry, observation, free, types, taken)
+        else:
+            code, detail = _price(entry, observation)
+        answer.append(dataclasses.replace(entry, finding=code) if code else entry)
+        if code:
+            grouped[code, detail, lost].append(answer[-1])
+    groups = [
+        Group(code, detail, tuple(by_bytes(members)), lost)
+        for (code, detail, lost), members in grouped.items()
+    ]
+    return tuple(answer), tuple(sorted(groups, key=_order))
+
+
+def _order(group: Group) -> tuple[bool, int, str, str]:
+    return (not group.lost, -group.bytes, group.code, group.detail)
+
+
+def _local_type(spec: ArraySpec) -> tuple[str, tuple[int, ...], str | None]:
+    return spec.dtype, spec.local_shape, spec.memory_kind
+
+
+def _lost(
+    entry: Entry,
+    observation: Observation,
+    free: Iterable[Slot],
+    types: set[tuple[str, tuple[int, ...], str | None]],
+    taken: dict[int, str],
+) -> tuple[str, str]:
+    if entry.stopped_at is Gate.ASKED:
+        reason = observation.request.why_not.get(entry.leaf.flat_index, "inner")
+        return _NOT_ASKED[reason], ""
+    if entry.stopped_at is Gate.KEPT:
+        return "DT201", ""
+    if not observation.platform_donates:
+        return "DT303", ""
+    leaf, successor = entry.leaf.spec, entry.successor
+    if successor is None:
+        if _local_type(leaf) not in types:
+            return "DT301", ""
+        mine = _local_type(leaf)
+        return ("DT409", "") if any(_local_type(s.spec) == mine for s in free) else ("DT302", "")
+    drift = _drift(leaf, successor, observation)
+    if drift is not None:
+        return drift
+    thief = taken.get(successor.flat_index)
+    return ("DT302", thief) if thief is not None else ("DT409", "")
+
+
+def _drift(leaf: ArraySpec, successor: Slot, observation: Observation) -> tuple[str, str] | None:
+    """How the successor differs from the leaf; None where it does not."""
+    slot = successor.spec
+    if slot.dtype != leaf.dtype:
+        return "DT402", f"{leaf.dtype} -> {slot.dtype}"
+    if slot.shape != leaf.shape:
+        return "DT401", ""
+    if slot.memory_kind != leaf.memory_kind:
+        return "DT304", f"{leaf.memory_kind} -> {slot.memory_kind}"
+    if slot.sharding != leaf.sharding or slot.local_shape != leaf.local_shape:
+        given = observation.outputs_given
+        place = successor.flat_index
+        known = place < len(given) and given[place]
+        return "DT404" if known else "DT405", f"{leaf.sharding} -> {slot.sharding}"
+    if slot.layout != leaf.layout:
+        return "DT406", f"{leaf.layout or 'row-major'} -> {slot.layout or 'row-major'}"
+    return None
+
+
+def _price(entry: Entry, observation: Observation) -> tuple[str | None, str]:
+    """What a leaf that passed every gate still costs at the next call."""
+    successor = entry.successor
+    if entry.slot is None:
+        return None, ""
+    if successor is not None:
+        drift = _drift(entry.leaf.spec, successor, observation)
+        if drift is not None:
+            code, detail = drift
+            if code in ("DT401", "DT402"):
+                mine, its = entry.leaf.spec.aval, successor.spec.aval
+                return "DT403", detail or f"{mine} -> {its}"
+            return code, detail
+        if entry.leaf.spec.weak_type != successor.spec.weak_type:
+            weak = "weak" if entry.leaf.spec.weak_type else "strong"
+            strong = "strong" if entry.leaf.spec.weak_type else "weak"
+            return "DT403", f"{weak} {entry.leaf.spec.dtype} -> {strong} {successor.spec.dtype}"
+        if entry.slot != successor:
+            return "DT408", ""
+    elif entry.leaf.spec.aval != entry.slot.spec.aval:
+        return "DT408", ""
+    return None, ""
