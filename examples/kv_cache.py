@@ -21,11 +21,12 @@ EPOCHS, STEPS, BATCH = 4, 60, 64
 optimizer = optax.adam(3e-3)
 
 
+@jax.jit
 def init(key):
     keys = iter(jax.random.split(key, 3 + 4 * DEPTH))
 
     def dense(n_in, n_out):
-        return jax.random.normal(next(keys), (n_in, n_out)) / n_in**0.5
+        return jax.random.normal(next(keys), (n_in, n_out)) * 0.3 / n_in**0.5
 
     blocks = [
         {

@@ -38,7 +38,7 @@ def init(key):
         )
         for name, shape in shapes.items()
     }
-    return {"params": params, "velocity": jax.tree.map(jnp.zeros_like, params)}
+    return {"momentum": jax.tree.map(jnp.zeros_like, params), "params": params}
 
 
 def pin(weights, layout):
@@ -58,11 +58,11 @@ def loss_fn(params, images, labels):
 
 def train_step(state, images, labels):
     loss, grads = jax.value_and_grad(loss_fn)(state["params"], images, labels)
-    velocity = jax.tree.map(lambda v, g: MOMENTUM * v + g, state["velocity"], grads)
-    params = jax.tree.map(lambda p, v: p - RATE * v, state["params"], velocity)
+    momentum = jax.tree.map(lambda m, g: MOMENTUM * m + g, state["momentum"], grads)
+    params = jax.tree.map(lambda p, m: p - RATE * m, state["params"], momentum)
     # The head is small: gather it once here and not in every forward pass.
     params = pin(params, LAYOUT | {"head": P()})
-    return {"params": params, "velocity": pin(velocity, LAYOUT)}, loss
+    return {"momentum": pin(momentum, LAYOUT), "params": params}, loss
 
 
 def main():

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import optax
 
 WIDTH, HEADS, DEPTH, CLASSES = 32, 4, 2, 10
-STEPS, BATCH, DECAY = 301, 64, 0.98
+STEPS, BATCH, DECAY = 201, 64, 0.95
 
 optimizer = optax.adamw(3e-3, weight_decay=1e-4)
 
@@ -101,7 +101,7 @@ def main():
     state = init(jax.random.key(0))
     for step, (images, labels) in enumerate(digits.batches(*train, BATCH, STEPS)):
         state, loss = train_step(state, images, labels)
-        if step % 100 == 0:
+        if step % 50 == 0:
             average = loss_of(state.average, *held_out)
             print(f"step {step:4d}  loss {loss:.4f}  held-out loss of the average {average:.4f}")
 

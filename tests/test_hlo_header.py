@@ -267,6 +267,11 @@ ALIAS = "HloModule m, input_output_alias={ "
             34,
             "expected `)` after the parameter index, found `,`",
         ),
+        (
+            "HloModule m, buffer_donor={ (0, {}) (1, {}) }",
+            36,
+            "expected `,` or `}` after a donor, found `(`",
+        ),
     ],
 )
 def test_the_message_names_the_place(text, position, problem):

@@ -27,7 +27,7 @@ from donatree.ledger import (
     Location,
     Slot,
 )
-from donatree.reports import json, late, render
+from donatree.reports import Options, json, late, render
 
 sizes = st.integers(0, 2**62)
 texts = st.text(max_size=8)
@@ -141,7 +141,7 @@ def parent_of(document, path):
     return document
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(accounts)
 def test_an_account_comes_back_whole_and_its_document_is_valid(account):
     text = json.dumps(account)
@@ -151,9 +151,13 @@ def test_an_account_comes_back_whole_and_its_document_is_valid(account):
 
 
 @given(accounts)
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_every_account_can_be_rendered(account):
     assert late.render(json.dumps(account)) == render(account)
+    whole = Options(expand=True, evidence=True)
+    assert render(json.loads(json.dumps(account)), "plain", whole) == render(
+        account, "plain", whole
+    )
 
 
 @pytest.mark.parametrize("name", sample_accounts.everything())

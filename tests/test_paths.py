@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donatree.paths import fold, merge, split
@@ -21,11 +21,13 @@ components = (
 )
 
 
+@settings(deadline=None)
 @given(names, st.lists(components, max_size=6))
 def test_split_gives_the_components_that_a_path_was_made_of(argument, parts):
     assert split("".join([argument, *parts])) == (argument, *parts)
 
 
+@settings(deadline=None)
 @given(st.text() | st.text(alphabet="ab.[]'\"\\(", max_size=30))
 def test_split_loses_nothing_of_any_text(path):
     assert "".join(split(path)) == path
@@ -89,6 +91,7 @@ def test_fold_writes_what_paths_have_in_common(paths, folded):
     assert fold(paths) == folded
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(names, st.lists(components, max_size=3)), max_size=6), st.randoms())
 def test_fold_does_not_depend_on_the_order_of_like_paths(parts, random):
     paths = ["".join([name, *below]) for name, below in parts]

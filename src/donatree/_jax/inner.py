@@ -23,7 +23,9 @@ def is_being_staged() -> bool:
     return False
 
 
-def donating_jits(jaxpr: Any, computation: Any, outer: Request | None) -> Iterator[Observation]:
+def donating_jits(
+    jaxpr: Any, computation: Any, outer: Request | None, known: Mapping[int, Request]
+) -> Iterator[Observation]:
     """One observation for each inner jit that donates an input which the outer one does not.
 
     An inner donation of an intermediate value loses nothing: XLA reuses intermediates by itself.
@@ -33,6 +35,8 @@ def donating_jits(jaxpr: Any, computation: Any, outer: Request | None) -> Iterat
         jaxpr: what was lowered.
         computation: JAX's `MeshComputation` of it.
         outer: the outer function's request, None where it donates nothing.
+        known: requests that were seen while tracing, by the `id` of their jaxpr; they bear the
+            user's own names.
     """
     core = request.core_jaxpr(jaxpr)
     donated = request.donated_inputs(computation)
@@ -52,7 +56,7 @@ def donating_jits(jaxpr: Any, computation: Any, outer: Request | None) -> Iterat
             if flag and id(var) in inputs
         )
         if lost:
-            yield _observation(equation, lost, name)
+            yield _observation(equation, lost, name, known.get(id(equation.params["jaxpr"])))
 
 
 def _inner(
@@ -86,23 +90,28 @@ def _bodies(params: Mapping[str, Any]) -> Iterator[Any]:
                 yield request.core_jaxpr(each)
 
 
-def _observation(equation: Any, lost: frozenset[int], outer: str) -> Observation:
+def _observation(
+    equation: Any, lost: frozenset[int], outer: str, known: Request | None
+) -> Observation:
     jaxpr = request.core_jaxpr(equation.params["jaxpr"])
     avals = [var.aval for var in equation.invars]
-    names = request.leaf_names(jaxpr, len(avals))
+    if known is not None and len(known.leaves) == len(avals):
+        names = [leaf.path for leaf in known.leaves]
+    else:
+        names = request.leaf_names(jaxpr, len(avals))
     leaves = tuple(
         Leaf(name, request.argument_name(name), index, specs.spec_of(aval))
         for index, (name, aval) in enumerate(zip(names, avals, strict=True))
     )
     return Observation(
         Request(
-            function=str(equation.params.get("name", "a jitted function")),
+            function=known.function if known else str(equation.params.get("name")),
             leaves=leaves,
             promised=lost,
             asked=frozenset(),
             why_not=dict.fromkeys(lost, "inner"),
-            declared="an inner `donate_argnums`",
-            location=request.location_of_jaxpr(jaxpr),
+            declared=known.declared if known else "",
+            location=known.location if known else request.location_of_jaxpr(jaxpr),
             call=sources.location_of_equation(equation),
             outer=outer,
         )

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 _LIMIT = 500_000
+# What an nnx.List and an nnx.State keep inside and are indexed like (flax 0.10 to 0.12).
+_INSIDES = {"_items": list, "_mapping": dict}
 _VALUE_NAMES = ("_raw_value", "raw_value", "_value", "value")
 
 
@@ -53,9 +55,9 @@ def _children(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         held = next((n for n in _VALUE_NAMES if n in attributes), None)
         if held is not None:
             yield path, attributes.pop(held)
-        sequence = attributes.pop("_items", None)  # nnx.List of flax 0.12
-        if isinstance(sequence, list):
-            yield path, sequence
+        for name, kind in _INSIDES.items():
+            if isinstance(attributes.get(name), kind):
+                yield path, attributes.pop(name)
         for name in sorted(attributes, key=lambda name: name.startswith("_")):
             yield _attribute_path(path, name), attributes[name]
 

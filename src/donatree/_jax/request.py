@@ -37,7 +37,6 @@ def request_of(
     kwargs: dict[str, Any],
     params: Any,
     frame: FrameType,
-    outer: str | None,
 ) -> tuple[Request, tuple[Slot, ...]]:
     """The request, and the slots of the result as far as the trace tells them.
 
@@ -48,7 +47,6 @@ def request_of(
         kwargs: the keyword arguments, static ones included.
         params: JAX's `PjitParams` of the call.
         frame: a frame inside JAX, below the call.
-        outer: the function being traced around this call, if there is one.
     """
     jaxpr = core_jaxpr(params.params["jaxpr"])
     signature = _signature(fun)
@@ -73,9 +71,6 @@ def request_of(
     flags = params.params["donated_invars"][-count:] if count else ()
     asked = frozenset(index for index, flag in enumerate(flags) if flag)
     why, undelivered = _unasked(signature, info, arguments, asked)
-    if outer is not None:
-        why = {index: "inner" for index in asked | set(why)}
-        asked = frozenset()
     return (
         Request(
             function=_function_name(fun, params),
@@ -87,7 +82,6 @@ def request_of(
             undelivered=undelivered,
             location=frames.location_of_function(fun),
             call=frames.location_of_frame(user),
-            outer=outer,
         ),
         slots,
     )
@@ -287,7 +281,11 @@ def location_of_jaxpr(jaxpr: Any) -> Location | None:
 
 
 def request_of_lowering(
-    jaxpr: Any, computation: Any, user: FrameType | None, known: Request | None
+    jaxpr: Any,
+    computation: Any,
+    user: FrameType | None,
+    known: Request | None,
+    known_slots: Sequence[Slot],
 ) -> tuple[Request, tuple[Slot, ...]]:
     """A request from what was lowered, for a transform of a jitted function.
 
@@ -297,18 +295,22 @@ def request_of_lowering(
         user: the user's frame.
         known: the request of the function that was transformed, if one was seen; its names are
             taken where it has as many leaves.
+        known_slots: its slots; likewise.
     """
     core = core_jaxpr(jaxpr)
     names = leaf_names(core, len(core.invars))
     if known is not None and len(known.leaves) == len(names):
         names = [leaf.path for leaf in known.leaves]
+    slot_names = result_names(core)
+    if len(known_slots) == len(slot_names):
+        slot_names = [slot.path for slot in known_slots]
     leaves = tuple(
         Leaf(name, argument_name(name), index, specs.spec_of(var.aval))
         for index, (name, var) in enumerate(zip(names, core.invars, strict=True))
     )
     slots = tuple(
         Slot(name, index, specs.spec_of(var.aval))
-        for index, (name, var) in enumerate(zip(result_names(core), core.outvars, strict=True))
+        for index, (name, var) in enumerate(zip(slot_names, core.outvars, strict=True))
     )
     donated = donated_inputs(computation)
     return (

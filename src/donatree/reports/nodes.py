@@ -134,16 +134,15 @@ def roots(ledger_entries: Iterable[Entry]) -> list[View]:
     order = [top]
     for entry in ledger_entries:
         node = parent = top
-        path = ""
         for component in paths.split(entry.path):
-            path += component
             parent, following = node, node.children.get(component)
             if following is None:
-                following = node.children[component] = Node(component, path)
+                following = node.children[component] = Node(component, node.path + component)
                 order.append(following)
             node = following
         if node.entry is not None:  # a path given twice stays two leaves
-            twin = parent.children[path, entry.leaf.flat_index] = Node(node.label, path)
+            twin = Node(node.label, node.path)
+            parent.children[node.label, entry.leaf.flat_index] = twin
             order.append(twin)
             node = twin
         node.entry = entry

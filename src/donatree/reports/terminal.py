@@ -6,8 +6,7 @@ and a stream that is no terminal gets plain text, 100 columns wide.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TextIO
 
@@ -15,7 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 
 from donatree.ledger import Account, Gate, Ledger
-from donatree.reports import DEFAULT_WIDTH, Options, faults, findings, funnel, sizes, tree
+from donatree.reports import DEFAULT_WIDTH, Options, faults, findings, funnel, sizes, streams, tree
 from donatree.reports.text import (
     ASCII,
     BAD,
@@ -56,10 +55,10 @@ def write(account: Account, stream: TextIO, options: Options) -> None:
         stream: an open text stream.
         options: the width, colours and marks; what is None is found out from the stream.
     """
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    width = options.width or _width(stream)
-    unicode = _has_marks(encoding) if options.unicode is None else options.unicode
-    color = _wants_color(stream, os.environ) if options.color is None else options.color
+    encoding = streams.encoding(stream)
+    width = options.width or streams.width(stream)
+    unicode = streams.has_marks(stream) if options.unicode is None else options.unicode
+    color = streams.wants_color(stream) if options.color is None else options.color
     made = document(account, replace(options, width=width, unicode=unicode))
     console = Console(
         file=stream,
@@ -211,38 +210,3 @@ def _next(account: Account) -> Iterator[Line]:
     yield [("next: ", HEAD), (f"donatree explain {clean(codes[0])}", "bold cyan")]
     if len(codes) > 1:
         yield [("codes seen: ", HEAD), (clean(", ".join(codes)), "")]
-
-
-def _wants_color(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    if environ.get("NO_COLOR"):
-        return False
-    if environ.get("FORCE_COLOR"):
-        return True
-    return _is_terminal(stream) and environ.get("TERM") != "dumb"
-
-
-def _is_terminal(stream: TextIO) -> bool:
-    try:
-        return stream.isatty()
-    except (AttributeError, ValueError):  # no such method; closed
-        return False
-
-
-def _width(stream: TextIO) -> int:
-    if not _is_terminal(stream):
-        return DEFAULT_WIDTH
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdigit() and int(columns):
-        return int(columns)
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
-    except (OSError, ValueError):
-        return DEFAULT_WIDTH
-
-
-def _has_marks(encoding: str) -> bool:
-    signs = UNICODE.kept + UNICODE.lost + UNICODE.bar + UNICODE.gap + UNICODE.dots
-    try:
-        return bool(signs.encode(encoding))
-    except (UnicodeEncodeError, LookupError):
-        return False

@@ -6,14 +6,12 @@ alike; what lost the most bytes is opened first.
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
 from donatree import paths
-from donatree.ledger import Entry, Ledger
-from donatree.reports import nodes, sizes
+from donatree.ledger import Gate, Ledger
+from donatree.reports import folding, nodes, sizes
+from donatree.reports.folding import Row
 from donatree.reports.nodes import View
 from donatree.reports.text import (
     BAD,
@@ -29,21 +27,7 @@ from donatree.reports.text import (
     width_of,
 )
 
-MAX_LINES = 40
-_MAX_LINES_KEPT = 12
 _LEAST_SLOT = 24
-_FEW = 3
-
-
-@dataclass(slots=True)
-class _Row:
-    """One line of the tree before it is set in columns."""
-
-    view: View | None
-    depth: int
-    below: list[_Row] = field(default_factory=list)
-    opened: bool = False
-    rest: Sequence[Entry] = ()  # what a row without a view stands for
 
 
 def lines(
@@ -61,7 +45,7 @@ def lines(
     Yields:
         At most about 40 lines without ``expand`` and ``evidence``, fewer where nothing is lost.
     """
-    rows = _rows(ledger, expand)
+    rows = folding.rows(ledger, expand=expand)
     table = [(row, _label(row), _bytes(row)) for row in rows]
     labels = [width_of(label) for _, label, figure in table if figure]
     column = min(max(labels, default=0), max(width * 3 // 5, 24))
@@ -77,103 +61,16 @@ def lines(
         entry = row.view.first.entry if row.view and row.view.leaves == 1 else None
         if evidence and entry:
             indent = "  " * (row.depth + 2)
-            for gate, read in entry.evidence.items():
+            for gate, read in _in_gate_order(entry.evidence):
                 yield [(f"{indent}{clean(gate)}: {clean(read)}", DIM)]
 
 
-def _rows(ledger: Ledger, expand: bool) -> list[_Row]:
-    top = [_Row(view, 0) for view in nodes.roots(ledger.entries)]
-    budget = MAX_LINES if ledger.lost else _MAX_LINES_KEPT
-    if expand or len(ledger.entries) <= budget:
-        _open_all(top)
-        rows = list(_in_order(top))
-        if expand or len(rows) <= budget:
-            return rows
-        top = [_Row(row.view, 0) for row in top]
-    _open_best(top, budget)
-    return list(_in_order(top))
+def _in_gate_order(evidence: Mapping[str, str]) -> list[tuple[str, str]]:
+    order = {gate.value: gate.position for gate in Gate}
+    return sorted(evidence.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
 
 
-def _in_order(top: Sequence[_Row]) -> Iterator[_Row]:
-    waiting = list(reversed(top))
-    while waiting:
-        row = waiting.pop()
-        yield row
-        waiting.extend(reversed(row.below))
-
-
-def _open_all(top: Sequence[_Row]) -> None:
-    waiting = list(top)
-    while waiting:
-        row = waiting.pop()
-        if row.view and row.view.first.children:
-            row.opened = True
-            row.below = [_Row(view, row.depth + 1) for view in row.view.children(group=False)]
-            waiting.extend(row.below)
-
-
-def _open_best(top: list[_Row], budget: int) -> None:
-    """Opens rows whose leaves fared differently, most lost bytes first, while lines are left."""
-    if len(top) > budget:
-        _keep_best(top, budget)
-    free = budget - len(top)
-    heap: list[tuple[bool, int, int, _Row]] = []
-    order = itertools.count()
-
-    def offer(row: _Row) -> None:
-        view = row.view
-        if view and view.first.children and (not view.uniform or row.depth == 0):
-            heapq.heappush(heap, (view.uniform, -view.lost_bytes, next(order), row))
-
-    for row in top:
-        offer(row)
-    while heap and free > 1:
-        row = heapq.heappop(heap)[-1]
-        assert row.view is not None
-        below = _below(row.view, row.depth + 1)
-        share = max(free - 4 * len(heap), min(8, free))
-        if len(below) > share:
-            if row.view.uniform:
-                continue
-            _keep_best(below, share)
-        row.opened, row.below = True, below
-        free -= len(below)
-        for child in below:
-            offer(child)
-
-
-def _below(view: View, depth: int) -> list[_Row]:
-    """The rows of an opened row: its children, or straight the few leaves that matter below."""
-    children = view.children(group=True)
-    deeper = any(not child.uniform and child.first.children for child in children)
-    if not deeper or view.first.told > _FEW:
-        return [_Row(child, depth) for child in children]
-    rows = [_Row(leaf, depth) for leaf in view.told()]
-    return [*rows, _Row(None, depth, rest=view.plain())]
-
-
-def _keep_best(rows: list[_Row], budget: int) -> None:
-    """Leaves the rows with the most lost bytes, in their order, and one for all the others."""
-    ranked = sorted(range(len(rows)), key=lambda i: _rank(rows[i].view))
-    # What was kept and has no finding needs no line each where not everything can be shown.
-    told = [i for i in ranked if _rank(rows[i].view) < (0, 0, 0)]
-    shown = set((told or ranked[:1])[: max(budget - 1, 1)])
-    rest: list[Entry] = []
-    for i, row in enumerate(rows):
-        if i not in shown:
-            rest += row.view.entries() if row.view else row.rest
-    depth = rows[0].depth
-    rows[:] = [row for i, row in enumerate(rows) if i in shown]
-    rows.append(_Row(None, depth, rest=rest))
-
-
-def _rank(view: View | None) -> tuple[int, int, int]:
-    if view is None:
-        return 0, 0, 0
-    return -view.lost_bytes, -view.lost_leaves, -any(code for _, code in view.first.verdicts)
-
-
-def _label(row: _Row) -> Line:
+def _label(row: Row) -> Line:
     indent = "  " * row.depth
     if row.view is None:
         number = sizes.count(len(row.rest), "more leaf", "more leaves")
@@ -189,7 +86,7 @@ def _label(row: _Row) -> Line:
     return [(f"{indent}{name}: ", HEAD), (clean(times + entry.leaf.spec.aval), "")]
 
 
-def _bytes(row: _Row) -> str:
+def _bytes(row: Row) -> str:
     """Bytes per device, with the global figure beside where it differs; empty for a heading."""
     if row.opened:
         return ""
@@ -221,7 +118,7 @@ def _verdict(view: View, marks: Marks, room: int, expand: bool) -> Line:
     return line + beside
 
 
-def _rest(row: _Row, marks: Marks) -> Line:
+def _rest(row: Row, marks: Marks) -> Line:
     lost = [entry for entry in row.rest if entry.stopped_at]
     if not lost:
         return [(marks.kept, GOOD)]

@@ -23,7 +23,8 @@ class _Asked:
     request: Request
     slots: tuple[Slot, ...]
     info: Any
-    shapes_only: bool
+    shapes_only: bool = False
+    staged: bool = False
 
 
 class Recorder:
@@ -118,14 +119,19 @@ class Recorder:
         if not (self._listens() and self.wants(fun, info)):
             return
         jaxpr = params.params["jaxpr"]
-        if id(jaxpr) in self._asked or inner.is_being_staged():
+        known = self._asked.get(id(jaxpr))
+        staged = inner.is_being_staged()
+        if staged and (known is not None or not request.donates(info)):
             return
-        found, slots = request.request_of(
-            fun, info, args, kwargs, params, frames.current_frame(2), None
-        )
-        asked = _Asked(found, slots, info, request.has_shapes_without_sharding(args, kwargs))
-        self._newest[threading.get_ident()] = asked
-        self._remember(jaxpr, asked)
+        if known is None:
+            found, slots = request.request_of(
+                fun, info, args, kwargs, params, frames.current_frame(2)
+            )
+            shapes_only = request.has_shapes_without_sharding(args, kwargs)
+            known = _Asked(found, slots, info, shapes_only, staged)
+            self._remember(jaxpr, known)
+        if not staged:
+            self._newest[threading.get_ident()] = known
 
     def _remember(self, jaxpr: Any, asked: _Asked) -> None:
         key = id(jaxpr)
@@ -148,34 +154,43 @@ class Recorder:
         if not self.follows_transforms:
             return
         outer = asked.request if asked is not None else None
-        for observation in inner.donating_jits(jaxpr, computation, outer):
+        known = {key: asked.request for key, asked in self._asked.items()}
+        for observation in inner.donating_jits(jaxpr, computation, outer, known):
             self._learn(gates.judge(observation))
 
     def _derived(self, jaxpr: Any, computation: Any) -> _Asked:
         """A transform of a donating jit (`vmap`, `grad`): known by what was lowered."""
         newest = self._newest.get(threading.get_ident())
-        name = request.name_of(computation)
-        known = newest.request if newest and newest.request.function == name else None
+        if newest is not None and newest.request.function != request.name_of(computation):
+            newest = None
         found, slots = request.request_of_lowering(
-            jaxpr, computation, frames.user_frame(frames.current_frame(2)), known
+            jaxpr,
+            computation,
+            frames.user_frame(frames.current_frame(2)),
+            newest.request if newest else None,
+            newest.slots if newest else (),
         )
-        return _Asked(found, slots, newest.info if newest and known else None, False)
+        return _Asked(found, slots, newest.info if newest else None)
 
-    def associate(self, computation: Any) -> Request | None:
-        """Join a computation whose lowering JAX had cached to the newest request that fits it."""
-        if computation not in self._of_computation:
-            count = request.leaf_count(computation)
-            fitting = [a for a in self._asked.values() if len(a.request.leaves) == count]
-            if not fitting:
-                return None
-            self._of_computation[computation] = fitting[-1]
+    def associate(self, computation: Any) -> None:
+        """Join a computation whose lowering JAX had cached to this thread's newest request."""
+        newest = self._newest.get(threading.get_ident())
+        if (
+            computation not in self._of_computation
+            and newest is not None
+            and len(newest.request.leaves) == request.leaf_count(computation)
+        ):
+            self._of_computation[computation] = newest
             self._lowerings[computation] = read.read_lowering(computation)
-        return self._of_computation[computation].request
 
     def compiled(self, computation: Any, executable: Any, error: BaseException | None) -> None:
         """See `hooks.Observer`."""
+        if not self._listens():
+            return
+        if computation not in self._of_computation and read.donates_anything(computation):
+            self.associate(computation)
         asked = self._of_computation.get(computation)
-        if asked is None or not self._listens():
+        if asked is None:
             return
         ledger = gates.judge(
             read.observe(

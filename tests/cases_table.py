@@ -1,0 +1,140 @@
+"""The table of cases: small programs that donate, each with the truth that was measured of it.
+
+A case has two truths where JAX changed with 0.8: what it did up to 0.7.2, and what it does since.
+Both are written by hand from measurements with JAX's own means. `cases_oracle` measures them again
+on the JAX that is installed, and shares no code with donatree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from donatree import Ledger
+
+_GATES = ("asked", "kept", "matched", "granted")
+CASES: dict[str, Case] = {}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A jitted function and the arguments of one call; `static` are positions."""
+
+    step: Any
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    static: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of one donated leaf; bytes are per device."""
+
+    path: str
+    aval: str
+    bytes: int
+    slot: str | None
+    stopped_at: str | None
+    finding: str | None
+
+    def passed(self, gate: str) -> bool:
+        """Whether the leaf passed this gate."""
+        return self.stopped_at is None or _GATES.index(self.stopped_at) > _GATES.index(gate)
+
+
+def kept(path: str, aval: str, size: int, slot: str, finding: str | None = None) -> Row:
+    """A leaf whose memory the slot took; with a finding where that still has a price."""
+    return Row(path, aval, size, slot, None, finding)
+
+
+def lost(path: str, aval: str, size: int, gate: str, finding: str) -> Row:
+    """A leaf that stopped at a gate."""
+    return Row(path, aval, size, None, gate, finding)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true of one call.
+
+    Attributes:
+        rows: one per promised leaf, in flatten order.
+        funnel: bytes promised, asked, kept, matched, granted.
+        alias: `alias_size_in_bytes`.
+        warning: the first line of JAX's own warning; None where it stays silent.
+    """
+
+    rows: tuple[Row, ...]
+    funnel: tuple[int, int, int, int, int]
+    alias: int
+    warning: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program and its two truths; `runs` is False where a call of it fails."""
+
+    name: str
+    make: Callable[[], Call]
+    upto_07: Truth
+    since_08: Truth
+    runs: bool = True
+
+    def truth(self, since_08: bool) -> Truth:
+        """The truth on this side of JAX 0.8."""
+        return self.since_08 if since_08 else self.upto_07
+
+
+def case(
+    *, both: Truth | None = None, upto_07: Any = None, since_08: Any = None, runs: bool = True
+) -> Callable[[Callable[[], Call]], Callable[[], Call]]:
+    """Enters a program into the table, with one truth or with two."""
+
+    def enter(make: Callable[[], Call]) -> Callable[[], Call]:
+        name = make.__name__
+        assert name not in CASES, name
+        assert (both is None) != (upto_07 is None) == (since_08 is not None) or both, name
+        CASES[name] = Case(name, make, both or upto_07, both or since_08, runs)
+        return make
+
+    return enter
+
+
+def unusable(*avals: str) -> str:
+    """The first line of JAX's own warning about these leaves, as JAX words it."""
+    return f"Some donated buffers were not usable: {', '.join(avals)}."
+
+
+def said(ledger: Ledger) -> dict[str, Any]:
+    """What a ledger says, through its JSON form, in the shape of `written`."""
+    found = ledger.to_dict()
+    after = found["bytes_after"]
+    return {
+        "rows": [
+            Row(
+                entry["path"],
+                f"{entry['dtype']}[{','.join(map(str, entry['shape']))}]",
+                entry["bytes"],
+                entry["slot"],
+                entry["stopped_at"],
+                entry["finding"],
+            )
+            for entry in found["entries"]
+        ],
+        "funnel": (found["promised_bytes"], *(after[gate] for gate in _GATES)),
+        "alias_size_in_bytes": found["alias_size_in_bytes"],
+        "warnings": [note for note in found["notes"] if "donated buffers" in note],
+        "codes": {each["code"] for each in found["findings"]},
+    }
+
+
+def written(truth: Truth) -> dict[str, Any]:
+    """What the table says, in the shape of `said`."""
+    warning = truth.warning
+    return {
+        "rows": list(truth.rows),
+        "funnel": truth.funnel,
+        "alias_size_in_bytes": truth.alias,
+        "warnings": [] if warning is None else [f"JAX itself warned: {warning}"],
+        "codes": {row.finding for row in truth.rows if row.finding is not None},
+    }
