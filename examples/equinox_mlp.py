@@ -40,9 +40,7 @@ def main():
     images = images.reshape(len(images), -1)
     test_images, test_labels = held_out[0].reshape(-1, 64), held_out[1]
 
-    model = eqx.nn.MLP(
-        in_size=64, out_size=10, width_size=128, depth=2, key=jax.random.key(0)
-    )
+    model = eqx.nn.MLP(in_size=64, out_size=10, width_size=128, depth=2, key=jax.random.key(0))
     opt_state = optimizer.init(eqx.filter(model, eqx.is_inexact_array))
     for step, batch in enumerate(digits.batches(images, labels, BATCH, STEPS)):
         batch = jax.tree.map(jnp.asarray, batch)

@@ -61,9 +61,8 @@ def train_step(model, optimizer, images, labels):
 # Dispatching one step costs more than computing it: send five at a time.
 @nnx.jit
 def train_chunk(model, optimizer, images, labels):
-    for step in range(CHUNK):
-        loss = train_step(model, optimizer, images[step], labels[step])
-    return loss
+    losses = [train_step(model, optimizer, images[i], labels[i]) for i in range(CHUNK)]
+    return sum(losses) / CHUNK
 
 
 def main():

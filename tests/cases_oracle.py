@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-from cases_table import Call
+from cases_table import Call, plain
 
 Leaf = tuple[bool, bool, str | None]
 
@@ -86,7 +86,7 @@ def _aliases(header: str) -> dict[int, int]:
 
 
 def _donation_warning(caught: list[warnings.WarningMessage]) -> str | None:
-    lines = [str(each.message).splitlines()[0] for each in caught]
+    lines = [plain(str(each.message).splitlines()[0]) for each in caught]
     found = [line for line in lines if line.startswith("Some donated buffers")]
     assert len(found) < 2
     return found[0] if found else None

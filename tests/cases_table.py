@@ -7,6 +7,7 @@ on the JAX that is installed, and shares no code with donatree.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,12 +63,14 @@ class Truth:
         funnel: bytes promised, asked, kept, matched, granted.
         alias: `alias_size_in_bytes`.
         warning: the first line of JAX's own warning; None where it stays silent.
+        others: codes of findings that speak of no leaf of this ledger.
     """
 
     rows: tuple[Row, ...]
     funnel: tuple[int, int, int, int, int]
     alias: int
     warning: str | None = None
+    others: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -86,15 +89,13 @@ class Case:
 
 
 def case(
-    *, both: Truth | None = None, upto_07: Any = None, since_08: Any = None, runs: bool = True
+    upto_07: Truth, since_08: Truth | None = None, *, runs: bool = True
 ) -> Callable[[Callable[[], Call]], Callable[[], Call]]:
-    """Enters a program into the table, with one truth or with two."""
+    """Enters a program into the table; with one truth it is the same on every JAX."""
 
     def enter(make: Callable[[], Call]) -> Callable[[], Call]:
-        name = make.__name__
-        assert name not in CASES, name
-        assert (both is None) != (upto_07 is None) == (since_08 is not None) or both, name
-        CASES[name] = Case(name, make, both or upto_07, both or since_08, runs)
+        assert make.__name__ not in CASES
+        CASES[make.__name__] = Case(make.__name__, make, upto_07, since_08 or upto_07, runs)
         return make
 
     return enter
@@ -103,6 +104,11 @@ def case(
 def unusable(*avals: str) -> str:
     """The first line of JAX's own warning about these leaves, as JAX words it."""
     return f"Some donated buffers were not usable: {', '.join(avals)}."
+
+
+def plain(text: str) -> str:
+    """A warning in the words that JAX uses since 0.6; before, avals read `ShapedArray(...)`."""
+    return re.sub(r"ShapedArray\((.*?\])\)", r"\1", text)
 
 
 def said(ledger: Ledger) -> dict[str, Any]:
@@ -123,7 +129,7 @@ def said(ledger: Ledger) -> dict[str, Any]:
         ],
         "funnel": (found["promised_bytes"], *(after[gate] for gate in _GATES)),
         "alias_size_in_bytes": found["alias_size_in_bytes"],
-        "warnings": [note for note in found["notes"] if "donated buffers" in note],
+        "warnings": [plain(note) for note in found["notes"] if "donated buffers" in note],
         "codes": {each["code"] for each in found["findings"]},
     }
 
@@ -136,5 +142,5 @@ def written(truth: Truth) -> dict[str, Any]:
         "funnel": truth.funnel,
         "alias_size_in_bytes": truth.alias,
         "warnings": [] if warning is None else [f"JAX itself warned: {warning}"],
-        "codes": {row.finding for row in truth.rows if row.finding is not None},
+        "codes": {row.finding for row in truth.rows if row.finding is not None} | truth.others,
     }

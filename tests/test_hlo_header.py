@@ -572,23 +572,22 @@ def mutate(line: str, random: Random) -> str:
 
 def read_broken(line: str) -> Header | HeaderError:
     """Reads a header that may be broken; all but a HeaderError comes through."""
+    outcome: Header | HeaderError
     try:
-        header = read_header(line)
-    except HeaderError as refused:
-        error = refused
-    else:
-        error = None
-    if error:
-        assert 0 <= error.position <= len(line)
-        assert len(str(error).splitlines()) == 1
-        assert str(error).isprintable()
-        assert len(str(error)) < 500
-        return error
-    outputs = [alias.output_index for alias in header.aliases]
+        outcome = read_header(line)
+    except HeaderError as error:
+        outcome = error
+    if isinstance(outcome, HeaderError):
+        assert 0 <= outcome.position <= len(line)
+        assert len(str(outcome).splitlines()) == 1
+        assert str(outcome).isprintable()
+        assert len(str(outcome)) < 500
+        return outcome
+    outputs = [alias.output_index for alias in outcome.aliases]
     assert len(outputs) == len(set(outputs))
-    assert all(alias.kind in ("may-alias", "must-alias") for alias in header.aliases)
-    assert repr(header)
-    return header
+    assert all(alias.kind in ("may-alias", "must-alias") for alias in outcome.aliases)
+    assert repr(outcome)
+    return outcome
 
 
 @settings(deadline=None, max_examples=400)

@@ -147,6 +147,10 @@ class Slot:
         """Bytes per device."""
         return self.spec.bytes
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the path as plain data."""
+        return {"flat_index": self.flat_index, **self.spec.to_dict()}
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -191,7 +195,9 @@ class Entry:
             **self.leaf.spec.to_dict(),
             "stopped_at": self.stopped_at and self.stopped_at.value,
             "slot": self.slot and self.slot.path,
+            "slot_array": self.slot and self.slot.to_dict(),
             "successor": self.successor and self.successor.path,
+            "successor_array": self.successor and self.successor.to_dict(),
             "successor_aval": self.successor and self.successor.spec.aval,
             "finding": self.finding,
             "evidence": dict(self.evidence),
@@ -330,6 +336,8 @@ class Ledger:
             "function": self.function,
             "location": self.location and str(self.location),
             "call": self.call and str(self.call),
+            "defined_at": self.location and self.location.to_dict(),
+            "called_at": self.call and self.call.to_dict(),
             "signature": self.signature,
             "donated_arguments": list(self.donated_arguments),
             "platform": self.platform,
@@ -337,6 +345,7 @@ class Ledger:
             "promised_bytes": self.promised,
             "promised_global_bytes": self.promised_global,
             "promised_leaves": len(self.entries),
+            "checked": [gate.value for gate in self.checked],
             "bytes_after": {gate.value: self.bytes_after(gate) for gate in GATES},
             "leaves_after": {gate.value: self.leaves_after(gate) for gate in GATES},
             "alias_size_in_bytes": self.alias_size_in_bytes,
@@ -412,6 +421,7 @@ class Account:
             "jax": self.versions.get("jax"),
             "jaxlib": self.versions.get("jaxlib"),
             "python": self.versions.get("python"),
+            "versions": dict(self.versions),
             "platform": self.platform,
             "program": self.program,
             "ended": self.ended,

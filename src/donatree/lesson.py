@@ -37,9 +37,7 @@ def drifted(state: State, g: Any) -> State:
 
 def halved(state: State, g: Any) -> State:
     """The weight comes back as bfloat16, half its size."""
-    return State(
-        w=(state.w - 0.1 * g).astype(jnp.bfloat16), b=state.b + 1.0, step=state.step + 1
-    )
+    return State(w=(state.w - 0.1 * g).astype(jnp.bfloat16), b=state.b + 1.0, step=state.step + 1)
 
 
 def arguments() -> tuple[State, Any]:

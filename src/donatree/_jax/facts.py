@@ -26,14 +26,14 @@ def versions() -> dict[str, str]:
     import platform
 
     import jax
-    import jaxlib
+    import jaxlib.version
 
     import donatree
 
     return {
         "donatree": donatree.__version__,
         "jax": jax.__version__,
-        "jaxlib": jaxlib.__version__,
+        "jaxlib": jaxlib.version.__version__,
         "python": platform.python_version(),
     }
 

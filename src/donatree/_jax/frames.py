@@ -94,7 +94,8 @@ def location_of_function(function: Any) -> Location | None:
             break
     code = getattr(function, "__code__", None)
     if code is None:
-        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
+        method = type(function).__dict__.get("__call__")
+        code = getattr(method, "__code__", None)
     if code is None:
         return None
     return Location(shown(code.co_filename), code.co_firstlineno, function=code.co_qualname)

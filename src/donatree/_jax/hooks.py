@@ -158,7 +158,7 @@ def _wrap_lower(original: Any) -> Any:
 
 def _wrap_compile(original: Any) -> Any:
     @functools.wraps(original)
-    def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def compile_computation(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             executable = original(self, *args, **kwargs)
         except Exception as error:
@@ -167,4 +167,4 @@ def _wrap_compile(original: Any) -> Any:
         tell("compiled", self, executable, None)
         return executable
 
-    return compile
+    return compile_computation

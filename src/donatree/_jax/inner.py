@@ -1,4 +1,4 @@
-"""Jitted functions that donate inside another traced function, where only the outermost one counts."""
+"""Jitted functions that donate inside another traced one, where only the outermost counts."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def donating_jits(
     """
     core = request.core_jaxpr(jaxpr)
     donated = request.donated_inputs(computation)
-    free = {
-        id(var): index for index, var in enumerate(core.invars) if index not in donated
-    }
+    free = {id(var): index for index, var in enumerate(core.invars) if index not in donated}
     if not free:
         return
     name = outer.function if outer is not None else request.name_of(computation)

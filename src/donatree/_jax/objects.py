@@ -45,7 +45,7 @@ def _children(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         for key, each in value.items():
             yield f"{path}[{key!r}]", each
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        for name, each in zip(value._fields, value, strict=True):
+        for name, each in zip(getattr(value, "_fields"), value, strict=True):  # noqa: B009
             yield f"{path}.{name}", each
     elif isinstance(value, (list, tuple)):
         for index, each in enumerate(value):
@@ -78,4 +78,6 @@ def _attributes(value: Any) -> dict[str, Any]:
                 attributes[name] = object.__getattribute__(value, name)
             except AttributeError:
                 continue
-    return {name: each for name, each in attributes.items() if not name.endswith("__state")}
+    # nnx.List of flax 0.12.0 keeps its elements in `__dict__` under their numbers.
+    named = {str(name): each for name, each in attributes.items()}
+    return {name: each for name, each in named.items() if not name.endswith("__state")}

@@ -60,7 +60,7 @@ def _main(module: Any) -> Any:
 
 
 def _get(attributes: Any, name: str) -> Any:
-    return attributes[name] if name in attributes else None
+    return attributes[name] if name in attributes else None  # noqa: SIM401, MLIR's has no get
 
 
 def donates_anything(computation: Any) -> bool:
@@ -95,9 +95,7 @@ def observe(
     results = lowering.results if lowering else len(details["global_out_avals"])
     tokens = parameters - len(kept)
     parameter_of = {
-        index - constants: tokens + place
-        for place, index in enumerate(kept)
-        if index >= constants
+        index - constants: tokens + place for place, index in enumerate(kept) if index >= constants
     }
     in_shardings = _shardings(executable, "_in_shardings", details["in_shardings"])
     out_shardings = _shardings(executable, "_out_shardings", details["out_shardings"])
@@ -131,7 +129,7 @@ def observe(
         output_offset=results - len(out_specs),
         header=header,
         header_error=header_error,
-        reference_parameters=_references(details, kept, tokens),
+        reference_parameters=_references(details, tokens),
         hoisted=frozenset(range(tokens, tokens + constants)),
         platform=platform,
         platform_donates=_platform_donates(computation, platform),
@@ -149,10 +147,8 @@ def _slots(named: Sequence[Slot], found: Sequence[ArraySpec]) -> tuple[Slot, ...
     """Names from the trace, specs from the compile; references come back after the results."""
     answer = []
     for index, spec in enumerate(found):
-        if index < len(named):
-            path = named[index].path
-        else:
-            path = f"reference[{index - len(named)}]"
+        known = index < len(named)
+        path = named[index].path if known else f"reference[{index - len(named)}]"
         answer.append(Slot(path, index, spec))
     return tuple(answer)
 
@@ -189,7 +185,7 @@ class _Padded(Sequence[Any]):
         return self._found[index]
 
 
-def _references(details: Mapping[str, Any], kept: Sequence[int], tokens: int) -> frozenset[int]:
+def _references(details: Mapping[str, Any], tokens: int) -> frozenset[int]:
     """Parameters that are mutable references (`in_mut` of JAX's `MutationData`)."""
     mutation = details.get("mut")
     if mutation is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -37,6 +37,7 @@ def request_of(
     kwargs: dict[str, Any],
     params: Any,
     frame: FrameType,
+    fault: Callable[[str, BaseException], None],
 ) -> tuple[Request, tuple[Slot, ...]]:
     """The request, and the slots of the result as far as the trace tells them.
 
@@ -47,6 +48,7 @@ def request_of(
         kwargs: the keyword arguments, static ones included.
         params: JAX's `PjitParams` of the call.
         frame: a frame inside JAX, below the call.
+        fault: told where the user's own names could not be found; JAX's names stand then.
     """
     jaxpr = core_jaxpr(params.params["jaxpr"])
     signature = _signature(fun)
@@ -56,7 +58,11 @@ def request_of(
     names = leaf_names(jaxpr, count)
     slot_names = list(result_names(jaxpr))
     user = frames.user_frame(frame)
-    wrapped = wrappers.names_of(fun, frame, args, kwargs, params, names, slot_names)
+    try:
+        wrapped = wrappers.names_of(fun, frame, args, kwargs, names, slot_names)
+    except Exception as error:
+        wrapped = None
+        fault("names", error)
     if wrapped is not None:
         names, slot_names = wrapped.leaves, wrapped.slots
         fun = wrapped.function
@@ -103,10 +109,10 @@ def leaf_names(jaxpr: Any, count: int) -> list[str]:
 
 def result_names(jaxpr: Any) -> list[str]:
     """JAX's own names of the outputs (`result[0].w`)."""
-    known = getattr(jaxpr.debug_info, "result_paths", None) or ()
-    if callable(known):
-        known = known()
-    known = list(known)
+    found: Any = getattr(jaxpr.debug_info, "result_paths", None) or ()
+    if callable(found):
+        found = found()
+    known: list[Any] = [*found]
     if len(known) != len(jaxpr.outvars):
         known = [""] * len(jaxpr.outvars)
     return [name or f"result[{index}]" for index, name in enumerate(known)]
@@ -261,9 +267,7 @@ def donated_inputs(computation: Any) -> frozenset[int]:
     kept = sorted(computation.compile_args["kept_var_idx"])
     constants = len(getattr(computation, "const_args", None) or ())
     flags = computation._donated_invars
-    return frozenset(
-        index - constants for index, flag in zip(kept, flags, strict=True) if flag
-    )
+    return frozenset(index - constants for index, flag in zip(kept, flags, strict=True) if flag)
 
 
 def leaf_count(computation: Any) -> int:

@@ -33,7 +33,6 @@ def names_of(
     frame: FrameType,
     args: Sequence[Any],
     kwargs: dict[str, Any],
-    params: Any,
     leaf_names: list[str],
     slot_names: list[str],
 ) -> Names | None:
@@ -44,7 +43,6 @@ def names_of(
         frame: a frame inside JAX, below the wrapper's own frames.
         args: what the wrapper passed to the jitted function.
         kwargs: likewise.
-        params: JAX's `PjitParams`.
         leaf_names: JAX's own names of the leaves.
         slot_names: JAX's own names of the result's leaves.
     """
@@ -97,12 +95,14 @@ def _equinox_path(key: str, path: Sequence[Any], parameters: Sequence[str]) -> s
     if key == "fun":
         return "self" + jax.tree_util.keystr(tuple(path))
     if key == "first":
-        return (parameters[0] if parameters else "args[0]") + jax.tree_util.keystr(tuple(path))
+        first = parameters[0] if parameters else "args[0]"
+        return first + jax.tree_util.keystr(tuple(path))
     where, which, *rest = path  # (rest_args, kwargs)
     if where.idx == 1:
         return str(which.key) + jax.tree_util.keystr(tuple(rest))
     position = which.idx + 1
-    name = parameters[position] if position < len(parameters) else f"args[{position}]"
+    known = position < len(parameters)
+    name: str = parameters[position] if known else f"args[{position}]"
     return name + jax.tree_util.keystr(tuple(rest))
 
 
@@ -130,7 +130,7 @@ def _nnx(
     """
     import jax
 
-    callers = _caller_arguments(frame, "flax.nnx.transforms.compilation", "graph")
+    callers = _caller_arguments(frame, "flax.nnx.transforms.compilation")
     if callers is None:
         return None
     found = objects.paths_by_identity(_bound(function, *callers))
@@ -149,13 +149,13 @@ def _nnx_slot(name: str, arguments: Sequence[str], by_old_name: dict[str, str]) 
     match = re.match(r"result\[0\]\[(\d+)\](.*)|result\[1\]\['(\w+)'\](.*)", name)
     if match is not None:
         argument = arguments[int(match[1])] if match[1] is not None else match[3]
-        rest = match[2] if match[1] is not None else match[4]
+        rest = str(match[2] if match[1] is not None else match[4])
         return by_old_name.get(argument + rest, argument + rest)
     return re.sub(r"^result\[2\]", "result", name)
 
 
 def _caller_arguments(
-    frame: FrameType | None, module: str, _mode: str
+    frame: FrameType | None, module: str
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """`*args, **kwargs` of the outermost frame of `module` in one unbroken run of library calls."""
     answer = None

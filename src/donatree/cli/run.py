@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -45,13 +46,18 @@ def command(
     arguments: tuple[str, ...],
 ) -> Outcome:
     """Run a program unchanged and account for every leaf that it donates."""
+    if name.startswith("-"):
+        raise failure(f"no such option `{name}` (see `donatree run --help`)")
     check_writable(report_file, json_file)
     report_file, json_file = _absolute(report_file), _absolute(json_file)
+    process = os.getpid()
     session = Session(Program("module" if module else "script", name, arguments))
     try:
         outcome = session.run()
     except BadProgram as error:
         raise failure(str(error)) from None
+    if os.getpid() != process:
+        return outcome  # a child that the program forked: the report is its parent's
     account = session.account()
     options = reports.Options(expand=expand, evidence=show_evidence)
     try:

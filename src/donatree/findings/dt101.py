@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that `jax_debug_nans` kept from being donated."""
     return finding(
@@ -27,6 +28,7 @@ def describe(group: Group, observation: Observation) -> Finding:
             "the compiled function keeps it dropped after the flag is cleared",
         ],
     )
+
 
 RULE = Rule(
     code="DT101",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that are not donated because nothing is compiled."""
     return finding(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that only an inner jit donates."""
     request = observation.request
@@ -26,6 +27,7 @@ def describe(group: Group, observation: Observation) -> Finding:
         notes=["only the outermost jit donates; an inner `donate_argnums` is ignored in silence"],
         location=request.call,
     )
+
 
 RULE = Rule(
     code="DT103",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves passed by keyword though declared by position, or the reverse."""
     request = observation.request
@@ -31,6 +32,7 @@ def describe(group: Group, observation: Observation) -> Finding:
         ],
         location=request.call,
     )
+
 
 RULE = Rule(
     code="DT105",

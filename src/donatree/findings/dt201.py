@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that JAX pruned."""
     return finding(
@@ -24,6 +25,7 @@ def describe(group: Group, observation: Observation) -> Finding:
         "where a slot of its size waits for it",
         notes=["a pruned leaf is no parameter of the compiled module, so nothing can reuse it"],
     )
+
 
 RULE = Rule(
     code="DT201",

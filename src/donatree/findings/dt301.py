@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that no slot could take."""
     wanted = ", ".join(sorted({entry.leaf.spec.aval for entry in group.entries})[:4])
@@ -25,6 +26,7 @@ def describe(group: Group, observation: Observation) -> Finding:
         "leaf's new value from the step",
         notes=[f"no slot of the result is {wanted} on one device"],
     )
+
 
 RULE = Rule(
     code="DT301",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that came too late for a slot."""
     thief = f" by `{group.detail}`" if group.detail else ""
@@ -27,6 +28,7 @@ def describe(group: Group, observation: Observation) -> Finding:
             "and never by path"
         ],
     )
+
 
 RULE = Rule(
     code="DT302",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves on a platform for which JAX lowers no donation."""
     return finding(
@@ -24,6 +25,7 @@ def describe(group: Group, observation: Observation) -> Finding:
         "copies",
         notes=["JAX keeps a private list of platforms with donation, and this one is not on it"],
     )
+
 
 RULE = Rule(
     code="DT303",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that come back in another memory kind."""
     return finding(
@@ -24,6 +25,7 @@ def describe(group: Group, observation: Observation) -> Finding:
         "`memory_kind`, or move it outside the step",
         notes=["a buffer in one memory cannot be reused for a result in another"],
     )
+
 
 RULE = Rule(
     code="DT304",

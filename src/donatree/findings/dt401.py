@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves whose successor has another shape."""
     first = group.entries[0]
@@ -29,10 +30,13 @@ def describe(group: Group, observation: Observation) -> Finding:
 
 
 def _notes(group: Group) -> list[str]:
-    notes = ["a result of another size needs a buffer of its own, so both are alive during the step"]
+    notes = [
+        "a result of another size needs a buffer of its own, so both are alive during the step"
+    ]
     if any(entry.successor is not None for entry in group.entries):
         notes.append("the next call meets another shape and compiles again")
     return notes
+
 
 RULE = Rule(
     code="DT401",

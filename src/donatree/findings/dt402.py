@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves whose successor has another dtype."""
     old, new = group.detail.split(" -> ")
@@ -32,6 +33,7 @@ def describe(group: Group, observation: Observation) -> Finding:
 
 def _example(group: Group) -> str:
     return group.entries[0].path
+
 
 RULE = Rule(
     code="DT402",

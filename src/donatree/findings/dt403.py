@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that were reused although their type drifted."""
     first = group.entries[0]
@@ -29,6 +30,7 @@ def describe(group: Group, observation: Observation) -> Finding:
             "the state that the step returns is not the state that it was compiled for",
         ],
     )
+
 
 RULE = Rule(
     code="DT403",

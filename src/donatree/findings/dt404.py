@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that are returned with another sharding, as asked."""
     if not group.lost:
@@ -31,6 +32,7 @@ def describe(group: Group, observation: Observation) -> Finding:
         help="give `out_shardings` equal to the shardings that the state comes with",
         notes=["a shard of another size needs a buffer of its own on every device"],
     )
+
 
 RULE = Rule(
     code="DT404",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves whose output sharding was left to the compiler."""
     price = f": {count(group.bytes, 'byte')} per device not reused" if group.lost else ""
@@ -28,6 +29,7 @@ def describe(group: Group, observation: Observation) -> Finding:
             *([] if group.lost else ["the next call meets another sharding and compiles again"]),
         ],
     )
+
 
 RULE = Rule(
     code="DT405",

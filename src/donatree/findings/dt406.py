@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves whose successor has another layout."""
     if group.lost:
@@ -26,6 +27,7 @@ def describe(group: Group, observation: Observation) -> Finding:
         f"({group.detail}){price}",
         help="give both sides one `Format`, or `Layout.AUTO` on both",
     )
+
 
 RULE = Rule(
     code="DT406",

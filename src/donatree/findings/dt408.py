@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that were reused by a slot that is not their successor."""
     first = group.entries[0]
@@ -23,13 +24,13 @@ def describe(group: Group, observation: Observation) -> Finding:
         group,
         f"{subject(group)} {verb(group, 'is', 'are')} reused, but by {by}{more}",
         level="note",
-        help="return the state first, in the order in which it is donated, where this costs a "
-        "copy",
+        help="return the state first, in the order in which it is donated, where this costs a copy",
         notes=[
             "JAX pairs leaves and slots of one type in flatten order; a value that is still to be "
             "read is then protected by a copy"
         ],
     )
+
 
 RULE = Rule(
     code="DT408",

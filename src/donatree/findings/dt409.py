@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAILING = ""
 REPAIRED = ""
 
+
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that were lost for a reason that donatree does not know."""
     first = group.entries[0]
@@ -25,6 +26,7 @@ def describe(group: Group, observation: Observation) -> Finding:
         help="please report it with the output of `donatree debug` and the JSON report",
         notes=[f"the last evidence is: {seen}"],
     )
+
 
 RULE = Rule(
     code="DT409",

@@ -87,7 +87,7 @@ def finding(
     group: Group,
     headline: str,
     *,
-    help: str | None = None,
+    help: str | None = None,  # noqa: A002, rustc's word
     notes: Sequence[str] = (),
     level: Level | None = None,
     location: Location | None = None,

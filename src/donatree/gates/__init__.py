@@ -25,7 +25,7 @@ def judge(observation: Observation) -> Ledger:
     promised = [leaf for leaf in request.leaves if leaf.flat_index in request.promised]
     successors = successor.pair(promised, observation.slots)
     aliases = None if observation.header is None else granted.AliasMap.of(observation.header)
-    checked = _checked(observation, promised)
+    checked = _checked(observation)
     entries = tuple(
         _walk(observation, aliases, checked, leaf, successors.get(leaf.flat_index))
         for leaf in promised
@@ -50,7 +50,7 @@ def judge(observation: Observation) -> Ledger:
     )
 
 
-def _checked(observation: Observation, promised: Sequence[Leaf]) -> tuple[Gate, ...]:
+def _checked(observation: Observation) -> tuple[Gate, ...]:
     """A gate counts as checked once every leaf either stopped before it or was seen at it."""
     asks = bool(observation.request.asked)
     gates = [Gate.ASKED]

@@ -9,11 +9,6 @@ from donatree.hlo.header import Alias, Header
 from donatree.observation import Observation
 
 
-def flat_parameter(parameter: int, index: tuple[int, ...]) -> int:
-    """The flat parameter number; XLA packs very many parameters into one tuple."""
-    return index[0] if index else parameter
-
-
 @dataclass(frozen=True, slots=True)
 class AliasMap:
     """The header's alias map by flat parameter number."""
@@ -25,8 +20,8 @@ class AliasMap:
     def of(cls, header: Header) -> AliasMap:
         """Reads a header once for all leaves."""
         return cls(
-            {flat_parameter(each.parameter, each.parameter_index): each for each in header.aliases},
-            frozenset(flat_parameter(d.parameter, d.parameter_index) for d in header.donors),
+            {each.input: each for each in header.aliases},
+            frozenset(each.input for each in header.donors),
         )
 
 

@@ -1,8 +1,6 @@
 """An account as JSON and back, nothing lost.
 
-The keys of ``Account.to_dict`` keep their names and meaning; those added here hold what reading
-an account back needs: ``checked``, ``defined_at`` and ``called_at`` of a ledger, ``slot_array``
-and ``successor_array`` of an entry, ``versions``. The schema is ``schema/ledger-1.json``.
+The schema is ``schema/ledger-1.json``.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import importlib.resources
 import json
 from typing import TYPE_CHECKING, Any, TextIO
 
-from donatree.ledger import SCHEMA_VERSION, Account, Entry, Ledger, Slot
+from donatree.ledger import SCHEMA_VERSION, Account
 from donatree.reports import decode
 
 if TYPE_CHECKING:
@@ -32,28 +30,7 @@ def dumps(account: Account) -> str:
         >>> loads(dumps(Account())) == Account()
         True
     """
-    data = account.to_dict()
-    data["versions"] = dict(account.versions)
-    for ledger, made in zip(account.ledgers, data["ledgers"], strict=True):
-        _complete(ledger, made)
-    return json.dumps(data, indent=2, sort_keys=True) + "\n"
-
-
-def _complete(ledger: Ledger, made: dict[str, Any]) -> None:
-    made["checked"] = [gate.value for gate in ledger.checked]
-    made["defined_at"] = ledger.location and ledger.location.to_dict()
-    made["called_at"] = ledger.call and ledger.call.to_dict()
-    for entry, row in zip(ledger.entries, made["entries"], strict=True):
-        _complete_entry(entry, row)
-
-
-def _complete_entry(entry: Entry, row: dict[str, Any]) -> None:
-    row["slot_array"] = entry.slot and _array(entry.slot)
-    row["successor_array"] = entry.successor and _array(entry.successor)
-
-
-def _array(slot: Slot) -> dict[str, Any]:
-    return {"flat_index": slot.flat_index, **slot.spec.to_dict()}
+    return json.dumps(account.to_dict(), indent=2, sort_keys=True) + "\n"
 
 
 def loads(text: str) -> Account:

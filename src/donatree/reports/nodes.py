@@ -142,7 +142,7 @@ def roots(ledger_entries: Iterable[Entry]) -> list[View]:
             node = following
         if node.entry is not None:  # a path given twice stays two leaves
             twin = Node(node.label, node.path)
-            parent.children[node.label, entry.leaf.flat_index] = twin
+            parent.children[node.label, len(order)] = twin
             order.append(twin)
             node = twin
         node.entry = entry

@@ -125,7 +125,7 @@ class Recorder:
             return
         if known is None:
             found, slots = request.request_of(
-                fun, info, args, kwargs, params, frames.current_frame(2)
+                fun, info, args, kwargs, params, frames.current_frame(2), self.fault
             )
             shapes_only = request.has_shapes_without_sharding(args, kwargs)
             known = _Asked(found, slots, info, shapes_only, staged)
@@ -211,7 +211,7 @@ class Recorder:
         return self._everything or request.donates(info)
 
     def refuse(self, info: Any, ledger: Ledger) -> None:
-        """Raise `DonationError` where a broken promise must not run; a plain recorder never does."""
+        """Raise `DonationError` where a broken promise must not run; here nothing is refused."""
 
     def fault(self, where: str, error: BaseException) -> None:
         """See `hooks.Observer`."""
@@ -231,4 +231,3 @@ class Recorder:
             self.ledgers.append(ledger)
         if self._told is not None:
             self._told(ledger)
-

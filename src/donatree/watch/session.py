@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import sys
 import traceback
 from typing import TYPE_CHECKING
@@ -29,6 +31,7 @@ class Session:
         self._witness: Witness | None = None
         self._faults: list[Fault] = []
         self._outcome: Outcome | None = None
+        self._written: list[str] = []
 
     def run(self) -> Outcome:
         """Runs the program to its end.
@@ -84,11 +87,15 @@ class Session:
         except Exception as error:
             self._fault("start", error)
 
-    def _tell(self, _: Ledger) -> None:
-        if self._witness is not None:
-            from donatree.reports.json import dumps
-
-            self._witness.tell(dumps(self.account()))
+    def _tell(self, ledger: Ledger) -> None:
+        """Each ledger is written once, so that many of them cost no more than their own length."""
+        if self._witness is None:
+            return
+        self._written.append(json.dumps(ledger.to_dict()))
+        rest = dataclasses.replace(self.account(), ledgers=()).to_dict()
+        del rest["ledgers"]
+        whole = f'{json.dumps(rest)[:-1]}, "ledgers": [{", ".join(self._written)}]}}'
+        self._witness.tell(whole)
 
     def _fault(self, where: str, error: BaseException) -> None:
         text = "".join(traceback.format_exception(error))
@@ -100,6 +107,4 @@ def _platform(ledgers: list[Ledger]) -> str | None:
 
 
 def _with_faults(account: Account, faults: list[Fault]) -> Account:
-    import dataclasses
-
     return dataclasses.replace(account, faults=(*account.faults, *faults)) if faults else account

@@ -1,1 +1,1 @@
-"""Why a leaf was lost: the slot that should have taken it, and the cause that the evidence shows."""
+"""Why a leaf was lost: the slot that should have taken it, and the cause in the evidence."""

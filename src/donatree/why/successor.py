@@ -68,9 +68,7 @@ def _pair_tree(
             _pair_tree(step.strip(".[]'\""), smaller, free, found)
 
 
-def _best_prefix(
-    name: str, group: Mapping[Path, Leaf], free: Mapping[Path, Slot]
-) -> Path | None:
+def _best_prefix(name: str, group: Mapping[Path, Leaf], free: Mapping[Path, Slot]) -> Path | None:
     """The prefix under which most inner paths occur.
 
     Between equals: more leaves of the same type, then a place that bears the argument's name,

@@ -175,8 +175,9 @@ def pinned_host() -> Program:
 
 
 def column_major() -> Program:
-    from jax.experimental import layout
+    from jax.experimental import layout as layout_of_this_version
 
+    layout: Any = layout_of_this_version
     order = (1, 0)
     if hasattr(layout, "Format"):
         columns = layout.Format(layout.Layout(order), ONE)

@@ -1,0 +1,55 @@
+"""Cases of layouts: a leaf and its slot that lie in memory in different orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from cases_table import Call, Truth, case, kept
+from jax.experimental import layout
+from jax.sharding import SingleDeviceSharding
+
+# `Layout` and `Format` are called `DeviceLocalLayout` and `Layout` up to JAX 0.6.
+_old = not hasattr(layout, "Format")
+Layout: Any = layout.DeviceLocalLayout if _old else layout.Layout
+Format: Any = layout.Layout if _old else layout.Format
+AUTO: Any = Format(Layout.AUTO)
+
+
+def by(*order: int) -> Any:
+    """The format with this order of axes, major to minor, on the one device."""
+    return Format(Layout(order), SingleDeviceSharding(jax.devices()[0]))
+
+
+def double(**options: Any) -> Any:
+    """A fresh jitted function that donates its matrix."""
+
+    def twice(matrix: Any) -> Any:
+        return matrix * 2
+
+    return jax.jit(twice, donate_argnums=0, **options)
+
+
+def _matrix() -> jax.Array:
+    return jnp.ones((24, 10))
+
+
+@case(
+    Truth((kept("matrix", "float32[24,10]", 960, "result", "DT406"),), (960,) * 5, 960),
+)
+def rows_in_and_columns_out() -> Call:
+    return Call(double(in_shardings=by(0, 1), out_shardings=by(1, 0)), (_matrix(),))
+
+
+@case(Truth((kept("matrix", "float32[24,10]", 960, "result"),), (960,) * 5, 960))
+def columns_in_and_columns_out() -> Call:
+    step = double(in_shardings=by(1, 0), out_shardings=by(1, 0))
+    return Call(step, (jax.device_put(_matrix(), by(1, 0)),))
+
+
+@case(
+    Truth((kept("matrix", "float32[24,10]", 960, "result", "DT406"),), (960,) * 5, 960),
+)
+def columns_in_and_the_default_out() -> Call:
+    return Call(double(), (jax.device_put(_matrix(), by(1, 0)),))
