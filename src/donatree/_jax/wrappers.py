@@ -100,7 +100,7 @@ def _equinox_path(key: str, path: Sequence[Any], parameters: Sequence[str]) -> s
     where, which, *rest = path  # (rest_args, kwargs)
     if where.idx == 1:
         return str(which.key) + jax.tree_util.keystr(tuple(rest))
-    position = which.idx + 1
+    position = int(which.idx) + 1
     known = position < len(parameters)
     name: str = parameters[position] if known else f"args[{position}]"
     return name + jax.tree_util.keystr(tuple(rest))
