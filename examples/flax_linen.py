@@ -81,9 +81,8 @@ def main():
     for step, (images, labels) in enumerate(digits.batches(*train, BATCH, STEPS)):
         state, loss = train_step(state, images, labels)
         if step % 50 == 0:
-            print(
-                f"step {step:4d}  loss {loss:.4f}  held-out loss {evaluate(state, *held_out):.4f}"
-            )
+            test_loss = evaluate(state, *held_out)
+            print(f"step {step:4d}  loss {loss:.4f}  held-out loss {test_loss:.4f}")
 
 
 if __name__ == "__main__":

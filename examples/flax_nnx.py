@@ -9,7 +9,6 @@ says nothing.
 from __future__ import annotations
 
 import digits
-import jax
 import optax
 from flax import nnx
 

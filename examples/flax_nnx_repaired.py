@@ -6,7 +6,6 @@ Beside `flax_nnx.py` the donation has moved to the outermost jit, the one that o
 from __future__ import annotations
 
 import digits
-import jax
 import optax
 from flax import nnx
 

@@ -1,6 +1,6 @@
 """A transformer that completes digits row by row, with a cache of keys and values.
 
-After each epoch it sees the top three rows of held-out digits and decodes the five below; the loss
+Every 60 steps it sees the top three rows of held-out digits and decodes the five below; the loss
 is the squared error of those pixels. donatree calls the fault shape drift: the cache is donated,
 but it leaves `decode_step` one row longer than it came, so no output has the size of what was
 given and nothing is reused. Each length is another signature, too: the step compiles for every row.
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import optax
 
 ROWS, TOP, WIDTH, HEADS, DEPTH = 8, 3, 32, 4, 2
-EPOCHS, STEPS, BATCH = 4, 60, 64
+ROUNDS, STEPS, BATCH = 4, 60, 64
 
 optimizer = optax.adam(3e-3)
 
@@ -110,7 +110,7 @@ def main():
     train, (held_out, _) = digits.load()
     params = init(jax.random.key(0))
     opt_state = optimizer.init(params)
-    for step, (images, _) in enumerate(digits.batches(*train, BATCH, EPOCHS * STEPS + 1)):
+    for step, (images, _) in enumerate(digits.batches(*train, BATCH, ROUNDS * STEPS + 1)):
         if step % STEPS == 0:
             loss = jnp.mean(jnp.square(complete(params, held_out) - held_out[:, TOP:]))
             print(f"step {step:4d}  loss {loss:.4f}")

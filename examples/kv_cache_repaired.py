@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 
 ROWS, TOP, WIDTH, HEADS, DEPTH = 8, 3, 32, 4, 2
-EPOCHS, STEPS, BATCH = 4, 60, 64
+ROUNDS, STEPS, BATCH = 4, 60, 64
 
 optimizer = optax.adam(3e-3)
 
@@ -109,7 +109,7 @@ def main():
     train, (held_out, _) = digits.load()
     params = init(jax.random.key(0))
     opt_state = optimizer.init(params)
-    for step, (images, _) in enumerate(digits.batches(*train, BATCH, EPOCHS * STEPS + 1)):
+    for step, (images, _) in enumerate(digits.batches(*train, BATCH, ROUNDS * STEPS + 1)):
         if step % STEPS == 0:
             loss = jnp.mean(jnp.square(complete(params, held_out) - held_out[:, TOP:]))
             print(f"step {step:4d}  loss {loss:.4f}")

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from cases_table import Call, plain
@@ -17,8 +16,7 @@ from cases_table import Call, plain
 Leaf = tuple[bool, bool, str | None]
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """What JAX did: per donated leaf (kept, matched, slot), XLA's total and JAX's warning."""
 
     leaves: list[Leaf]
@@ -55,7 +53,7 @@ def measure(call: Call) -> Measured:
 
 
 def gone_after(call: Call) -> list[bool | None]:
-    """Calls the function; which of the donated leaves are deleted, None for what is no array."""
+    """Calls the function as measured; which of the donated leaves are deleted, None for what is no array."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         infos = jax.tree_util.tree_leaves(call.step.lower(*call.args, **call.kwargs).args_info)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from donatree import Ledger
 
@@ -28,8 +28,7 @@ class Call:
     static: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """What became of one donated leaf; bytes are per device."""
 
     path: str
@@ -82,6 +81,7 @@ class Case:
     upto_07: Truth
     since_08: Truth
     runs: bool = True
+    devices: int = 1
 
     def truth(self, since_08: bool) -> Truth:
         """The truth on this side of JAX 0.8."""
@@ -89,13 +89,14 @@ class Case:
 
 
 def case(
-    upto_07: Truth, since_08: Truth | None = None, *, runs: bool = True
+    upto_07: Truth, since_08: Truth | None = None, *, runs: bool = True, devices: int = 1
 ) -> Callable[[Callable[[], Call]], Callable[[], Call]]:
     """Enters a program into the table; with one truth it is the same on every JAX."""
 
     def enter(make: Callable[[], Call]) -> Callable[[], Call]:
         assert make.__name__ not in CASES
-        CASES[make.__name__] = Case(make.__name__, make, upto_07, since_08 or upto_07, runs)
+        both = (upto_07, since_08 or upto_07)
+        CASES[make.__name__] = Case(make.__name__, make, *both, runs, devices)
         return make
 
     return enter
@@ -112,7 +113,7 @@ def plain(text: str) -> str:
 
 
 def said(ledger: Ledger) -> dict[str, Any]:
-    """What a ledger says, through its JSON form, in the shape of `written`."""
+    """What a ledger says, through its JSON form, in the shape of `written`; plain data."""
     found = ledger.to_dict()
     after = found["bytes_after"]
     return {
@@ -130,7 +131,7 @@ def said(ledger: Ledger) -> dict[str, Any]:
         "funnel": (found["promised_bytes"], *(after[gate] for gate in _GATES)),
         "alias_size_in_bytes": found["alias_size_in_bytes"],
         "warnings": [plain(note) for note in found["notes"] if "donated buffers" in note],
-        "codes": {each["code"] for each in found["findings"]},
+        "codes": sorted({each["code"] for each in found["findings"]}),
     }
 
 
@@ -142,5 +143,5 @@ def written(truth: Truth) -> dict[str, Any]:
         "funnel": truth.funnel,
         "alias_size_in_bytes": truth.alias,
         "warnings": [] if warning is None else [f"JAX itself warned: {warning}"],
-        "codes": {row.finding for row in truth.rows if row.finding is not None} | truth.others,
+        "codes": sorted({row.finding for row in truth.rows if row.finding} | truth.others),
     }

@@ -1,33 +1,88 @@
-"""`jax_disable_jit` runs jitted functions as plain Python"""
+"""`jax_disable_jit` runs jitted functions as plain Python
+
+## What it means
+
+The program declares donation, but a part of it ran while `jax_disable_jit` was on.
+There a jitted function is plain Python: nothing is compiled, and no buffer is given away.
+
+## Why it happens
+
+The flag was set by `jax.disable_jit()`, by `jax.config` or by the environment variable
+`JAX_DISABLE_JIT`, most often to debug.
+JAX says nothing about donation under it.
+
+## What to do
+
+Take the flag away once the debugging is done.
+
+## Since when
+
+The same on every JAX measured, 0.5.3 to 0.12.0.1.
+
+## Limits
+
+The finding is about the program, so it counts no bytes and names no leaf.
+`donatree run` and `donatree.watch()` report it; a function that was jitted before the watch began
+is not known to them.
+`donatree.audit` does not report it: it compiles the function whatever the flag says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from donatree.findings.rule import Rule, count, finding, subject
+from donatree.findings.rule import Rule, count, finding, subject, verb
 from donatree.ledger import Finding, Gate, Location
 
 if TYPE_CHECKING:
     from donatree.observation import Observation
     from donatree.why.causes import Group
 
-FAILING = ""
-REPAIRED = ""
+FAILING = """\
+import jax
+import jax.numpy as jnp
+
+jax.config.update("jax_disable_jit", True)
+
+
+def train_step(params, grads):
+    return {"w": params["w"] - 0.1 * grads["w"]}
+
+
+step = jax.jit(train_step, donate_argnums=0)
+args = ({"w": jnp.ones((64, 32))}, {"w": jnp.ones((64, 32))})
+"""
+
+REPAIRED = """\
+import jax
+import jax.numpy as jnp
+
+
+def train_step(params, grads):
+    return {"w": params["w"] - 0.1 * grads["w"]}
+
+
+step = jax.jit(train_step, donate_argnums=0)
+args = ({"w": jnp.ones((64, 32))}, {"w": jnp.ones((64, 32))})
+"""
 
 
 def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves that are not donated because nothing is compiled."""
     return finding(
         group,
-        f"{subject(group)} not donated because `jax_disable_jit` is on: "
+        f"{subject(group)} {verb(group, 'is', 'are')} not donated because `jax_disable_jit` is on: "
         f"{count(group.bytes, 'byte')}",
         help=_HELP,
         notes=[_NOTE],
     )
 
 
-_HELP = "take `jax.disable_jit()` or the environment variable `JAX_DISABLE_JIT` away"
+_HELP = (
+    "take `jax.disable_jit()`, the flag `jax_disable_jit` or the environment variable "
+    "`JAX_DISABLE_JIT` away"
+)
 _NOTE = "under `jax_disable_jit` nothing is compiled, so no buffer can be given away"
 
 

@@ -1,4 +1,28 @@
-"""A donated leaf comes back with another dtype"""
+"""A donated leaf comes back with another dtype
+
+## What it means
+
+The new value of the leaf has another dtype and did not get the leaf's memory.
+The old buffer stays alive during the step.
+The next call meets the new dtype and compiles again.
+
+## Why it happens
+
+The step changes the type: a counter takes `+ 1.0`, an optimiser's average is cast to `bfloat16`, a
+parameter meets a learning rate of a wider type.
+
+## What to do
+
+Return the leaf with the dtype that it came with, for example with `.astype(state.step.dtype)`.
+
+## Since when
+
+Up to JAX 0.7.2 every leaf without a slot of its own type is lost, with a warning that has the shape
+but not the name.
+Since 0.8.3 JAX pairs such leaves by their number of elements and XLA decides.
+Where the bytes differ, as from `float32` to `bfloat16`, the leaf is lost without a warning.
+Where they are equal, the memory is reused, and the finding is DT403.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +35,37 @@ if TYPE_CHECKING:
     from donatree.observation import Observation
     from donatree.why.causes import Group
 
-FAILING = ""
-REPAIRED = ""
+FAILING = """\
+import jax
+import jax.numpy as jnp
+
+
+def train_step(params, opt_state, grads):
+    mu = 0.9 * opt_state["mu"] + grads["w"]
+    params = {"w": params["w"] - (0.1 * mu).astype(jnp.bfloat16)}
+    return params, {"mu": mu.astype(jnp.bfloat16)}
+
+
+step = jax.jit(train_step, donate_argnums=(0, 1))
+params = {"w": jnp.ones((64, 32), jnp.bfloat16)}
+args = (params, {"mu": jnp.zeros((64, 32))}, {"w": jnp.ones((64, 32), jnp.bfloat16)})
+"""
+
+REPAIRED = """\
+import jax
+import jax.numpy as jnp
+
+
+def train_step(params, opt_state, grads):
+    mu = 0.9 * opt_state["mu"] + grads["w"]
+    params = {"w": params["w"] - (0.1 * mu).astype(jnp.bfloat16)}
+    return params, {"mu": mu}
+
+
+step = jax.jit(train_step, donate_argnums=(0, 1))
+params = {"w": jnp.ones((64, 32), jnp.bfloat16)}
+args = (params, {"mu": jnp.zeros((64, 32))}, {"w": jnp.ones((64, 32), jnp.bfloat16)})
+"""
 
 
 def describe(group: Group, observation: Observation) -> Finding:

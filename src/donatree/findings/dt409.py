@@ -1,4 +1,22 @@
-"""A leaf was refused and the evidence shows no cause"""
+"""A leaf was refused and the evidence shows no cause
+
+## What it means
+
+The leaf was not reused, although a slot of its type was left for it.
+No cause that donatree knows is in the evidence.
+
+## Why it happens
+
+XLA decided for a reason that donatree does not read yet, or donatree is wrong.
+
+## What to do
+
+Please report it, with the output of `donatree debug` and the JSON report of the run.
+
+## Since when
+
+No program is known that shows it, so this page has none.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +30,7 @@ if TYPE_CHECKING:
     from donatree.why.causes import Group
 
 FAILING = ""
+
 REPAIRED = ""
 
 

@@ -1,4 +1,28 @@
-"""The gate granted could not be checked"""
+"""The gate granted could not be checked
+
+## What it means
+
+The compiled module's alias map could not be read.
+Leaves that stopped at an earlier gate are reported; of the others it is not known whether they are
+reused.
+
+## Why it happens
+
+The compile ended in an error, or the platform's executable gives no text of its module, or the text
+has a header that donatree cannot read.
+The note has the error.
+
+## What to do
+
+Where the compile failed, repair that first.
+Otherwise please report it, with the output of `donatree debug`.
+
+## Since when
+
+It depends on the platform and not on JAX's version, so this page has no program.
+One case is known: DT304 on the CPU with JAX 0.7.2, 0.8.3 and 0.9.2, where the compile ends in an
+error.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +35,7 @@ if TYPE_CHECKING:
     from donatree.observation import Observation
 
 FAILING = ""
+
 REPAIRED = ""
 
 
@@ -20,12 +45,13 @@ def about(observation: Observation) -> Finding | None:
     if why is None:
         return None
     what = "was not compiled" if observation.compile_error else "has no readable header"
+    quoted = why.replace("`", "'")
     return Finding(
         code=RULE.code,
         headline=f"what XLA granted is not known, because `{observation.request.function}` {what}",
         level="warning",
         location=observation.request.call,
-        notes=(why,),
+        notes=(f"the error was `{quoted}`",),
     )
 
 

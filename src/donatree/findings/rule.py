@@ -59,7 +59,7 @@ def subject(group: Group) -> str:
     if common:
         return f"{count(len(entries), 'leaf')} of `{common}`"
     arguments = sorted({entry.leaf.argument for entry in entries})
-    return f"{count(len(entries), 'leaf')} of {', '.join(f'`{name}`' for name in arguments)}"
+    return f"{count(len(entries), 'leaf')} of {' and '.join(f'`{name}`' for name in arguments)}"
 
 
 def _common(names: Sequence[str]) -> str:

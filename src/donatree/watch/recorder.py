@@ -116,7 +116,12 @@ class Recorder:
         self, fun: Any, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any], params: Any
     ) -> None:
         """See `hooks.Observer`."""
-        if not (self._listens() and self.wants(fun, info)):
+        if not self._listens():
+            return
+        if not self.wants(fun, info):
+            thread = threading.get_ident()
+            if thread in self._newest and not inner.is_being_staged():
+                del self._newest[thread]  # what is compiled next on this thread is not its own
             return
         jaxpr = params.params["jaxpr"]
         known = self._asked.get(id(jaxpr))
