@@ -30,9 +30,9 @@ def constants() -> dict[str, Any]:
     """A step that closes over a large array and prints in order: a token, a constant, two leaves."""
     import jax
     import jax.numpy as jnp
-    from cases_table import said
 
     import donatree
+    from cases_table import said
 
     weights = jnp.arange(2048.0)
 
@@ -51,10 +51,10 @@ def cache() -> list[dict[str, Any]]:
     """The same step twice, compiled and then found in the cache."""
     import jax
     import jax.numpy as jnp
-    from cases_table import said
     from jax import monitoring
 
     import donatree
+    from cases_table import said
 
     def step(state: Any) -> Any:
         return {"long": state["long"] + 1, "short": state["short"] * 2}

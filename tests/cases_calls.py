@@ -7,8 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from cases_table import Call, Truth, case, kept, lost, unusable
 from jax import lax
+
+from cases_table import Call, Truth, case, kept, lost, unusable
 
 i32 = jnp.int32
 NOTHING = (0, 0, 0, 0, 0)

@@ -6,9 +6,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from cases_table import Call, Truth, case, kept
 from jax.experimental import layout
 from jax.sharding import SingleDeviceSharding
+
+from cases_table import Call, Truth, case, kept
 
 # `Layout` and `Format` are called `DeviceLocalLayout` and `Layout` up to JAX 0.6.
 _old = not hasattr(layout, "Format")

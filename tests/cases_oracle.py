@@ -11,6 +11,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import jax
+
 from cases_table import Call, plain
 
 Leaf = tuple[bool, bool, str | None]

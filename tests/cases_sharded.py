@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import cases_oracle
 import jax
 import jax.numpy as jnp
 import numpy as np
-from cases_table import CASES, Call, Truth, case, kept, lost, said, unusable
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
+
+import cases_oracle
+from cases_table import CASES, Call, Truth, case, kept, lost, said, unusable
 
 TABLE, SCALE = "float32[48,16]", "float32[10]"
 
@@ -206,9 +207,7 @@ def shard_map_and_sharding_given() -> Call:
 
 
 @case(
-    Truth(
-        (lost("field", "float32[40,6]", 120, "granted", "DT401"),), (120, 120, 120, 120, 0), 0
-    ),
+    Truth((lost("field", "float32[40,6]", 120, "granted", "DT401"),), (120, 120, 120, 120, 0), 0),
     devices=8,
 )
 def shard_map_and_the_shard_shrinks() -> Call:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+
 from cases_table import Call, Truth, case, kept, lost, unusable
 
 f32, i32 = jnp.float32, jnp.int32

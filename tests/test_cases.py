@@ -13,18 +13,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+import pytest
+
 import cases_alone
 import cases_calls  # noqa: F401
 import cases_layouts
 import cases_oracle
 import cases_sharded  # noqa: F401
 import cases_types  # noqa: F401
-import jax
-import jax.numpy as jnp
-import pytest
-from cases_table import CASES, Call, Case, Row, Truth, kept, lost, said, written
-
 import donatree
+from cases_table import CASES, Call, Case, Row, Truth, kept, lost, said, written
 from donatree._jax import facts
 
 pytestmark = pytest.mark.skipif(
@@ -86,9 +86,7 @@ def program(name: str, **environment: str) -> Any:
 @pytest.fixture(scope="session")
 def on_eight_devices() -> Any:
     """What `cases_sharded` measures."""
-    return program(
-        "cases_sharded.py", XLA_FLAGS="--xla_force_host_platform_device_count=8"
-    )
+    return program("cases_sharded.py", XLA_FLAGS="--xla_force_host_platform_device_count=8")
 
 
 @pytest.fixture(scope="session")
@@ -124,9 +122,7 @@ def gone_of(truth: Truth, found: list[bool | None]) -> list[bool | None]:
     """Which leaves must be gone after a call: those that were granted, if they were arrays."""
     asked = [row.slot is not None for row in truth.rows if row.passed("asked")]
     assert len(asked) == len(found)
-    return [
-        None if gone is None else granted for gone, granted in zip(found, asked, strict=True)
-    ]
+    return [None if gone is None else granted for gone, granted in zip(found, asked, strict=True)]
 
 
 @pytest.mark.parametrize("case", of(1, judged=False))
@@ -171,7 +167,12 @@ def test_the_other_side_of_jax_08_would_fail() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["returned_in_half_the_bytes", "cache_grows_by_a_row", "leaf_is_never_used", "random_keys_are_threaded"],
+    [
+        "returned_in_half_the_bytes",
+        "cache_grows_by_a_row",
+        "leaf_is_never_used",
+        "random_keys_are_threaded",
+    ],
 )
 @pytest.mark.filterwarnings("always")
 def test_shapes_are_judged_like_arrays(name: str) -> None:

@@ -11,9 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases_table import CASES, Row, kept, lost, plain, said
 
+import cases_calls  # noqa: F401
+import cases_types  # noqa: F401
 import donatree
+from cases_table import CASES, Row, kept, lost, said
 
 pytestmark = pytest.mark.skipif(
     jax.default_backend() != "cpu", reason="the truths were measured on the CPU"
@@ -129,12 +131,11 @@ def test_warning_comes_once_for_each_compile_and_goes_into_the_ledger() -> None:
         step(jnp.ones(9))
         step(jnp.ones(9))
         step(jnp.ones(11))
-        step.lower(jnp.ones(9)).compile()
 
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         ledgers = watched(run)
-    assert [plain(str(each.message)) for each in shown if "onat" in str(each.message)] == []
+    assert [str(each.message) for each in shown if "donated" in str(each.message)] == []
     assert [rows_of(ledger) for ledger in ledgers] == [
         [lost("x", "float32[9]", 36, "matched", "DT401")],
         [lost("x", "float32[11]", 44, "matched", "DT401")],
@@ -142,6 +143,23 @@ def test_warning_comes_once_for_each_compile_and_goes_into_the_ledger() -> None:
     assert [said(ledger)["warnings"] for ledger in ledgers] == [
         ["JAX itself warned: Some donated buffers were not usable: float32[9]."],
         ["JAX itself warned: Some donated buffers were not usable: float32[11]."],
+    ]
+
+
+@pytest.mark.xfail(
+    jax.__version_info__ < (0, 6),
+    reason="on JAX 0.5 the second ledger differs by the note about the warning, and stays",
+)
+@pytest.mark.filterwarnings("always")
+def test_lowering_again_what_was_called_gives_no_second_ledger() -> None:
+    step = shortening()
+
+    def run() -> None:
+        step(jnp.ones(9))
+        step.lower(jnp.ones(9)).compile()
+
+    assert [rows_of(ledger) for ledger in watched(run)] == [
+        [lost("x", "float32[9]", 36, "matched", "DT401")]
     ]
 
 
