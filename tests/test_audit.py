@@ -300,3 +300,26 @@ def test_debug_prints_versions_and_facts(tmp_path: Path) -> None:
     assert f"jax        {jax.__version__}" in shown.out
     assert f"pairs_by_element_count = {REUSES_EQUAL_BYTES}" in shown.out
     assert "hook pjit._infer_params = True" in shown.out
+
+
+def test_a_function_with_effects_is_judged_once_though_jax_asks_at_each_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from donatree import gates
+
+    judged = []
+    real = gates.judge
+    monkeypatch.setattr(gates, "judge", lambda seen: judged.append(1) or real(seen))
+
+    def step(state: Any) -> Any:
+        jax.debug.print("{}", state.sum(), ordered=True)
+        return state + 1
+
+    fast = jax.jit(step, donate_argnums=0)
+    with donatree.watch() as watched:
+        state = jnp.ones(3)
+        for _ in range(4):
+            state = fast(state)
+    jax.effects_barrier()
+    assert len(watched.ledgers) == 1
+    assert judged == [1]

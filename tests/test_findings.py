@@ -16,6 +16,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +211,8 @@ def known_facts() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
     """The answers of both processes by the name of the program."""
-    one, eight = ask(1), ask(8)
+    with ThreadPoolExecutor() as pool:
+        one, eight = pool.map(ask, (1, 8))
     assert (one["facts"]["devices"], eight["facts"]["devices"]) == (1, 8)
     return {**one["programs"], **eight["programs"], "facts": one["facts"]}
 

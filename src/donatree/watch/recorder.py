@@ -58,6 +58,7 @@ class Recorder:
         self._of_computation = weakref.WeakKeyDictionary()
         self._lowerings: weakref.WeakKeyDictionary[Any, read.Lowering]
         self._lowerings = weakref.WeakKeyDictionary()
+        self._judged: weakref.WeakKeyDictionary[Any, Ledger] = weakref.WeakKeyDictionary()
         self._newest: dict[int, _Asked] = {}
         self._declared: dict[tuple[str, Location | None], None] = {}
         self._disabled: tuple[Location | None] | None = None
@@ -142,7 +143,7 @@ class Recorder:
         key = id(jaxpr)
         with self._lock:
             self._asked[key] = asked
-        weakref.finalize(jaxpr, self._asked.pop, key, None)
+        weakref.finalize(jaxpr, self._asked.pop, key, None).atexit = False
 
     def lowered(self, jaxpr: Any, computation: Any) -> None:
         """See `hooks.Observer`."""
@@ -197,6 +198,9 @@ class Recorder:
         asked = self._of_computation.get(computation)
         if asked is None:
             return
+        if computation in self._judged:  # asked for again: a program with effects does at each call
+            self.refuse(asked.info, self._judged[computation])
+            return
         ledger = gates.judge(
             read.observe(
                 computation,
@@ -208,6 +212,8 @@ class Recorder:
                 asked.shapes_only,
             )
         )
+        if executable is not None:
+            self._judged[computation] = ledger
         self._learn(ledger)
         self.refuse(asked.info, ledger)
 
