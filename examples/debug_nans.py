@@ -1,8 +1,8 @@
 """Softmax regression with momentum, and a switch that was left on.
 
-donatree calls the fault donation switched off: while `jax_debug_nans` is on, JAX donates nothing,
-so that it can run a step a second time to find the first NaN. The request stays in the source,
-the state is held twice, and there is no warning.
+donatree calls the fault donation switched off by `jax_debug_nans` (DT101): while the switch is on,
+JAX keeps the arguments of every call, so that it can run a step again to find the first NaN. The
+request stays in the source, the state is held twice, and nothing is said.
 """
 
 from __future__ import annotations

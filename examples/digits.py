@@ -17,10 +17,10 @@ def load() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]
         (images, labels) to train on and (images, labels) held out: float32[n, 8, 8] between 0
         and 1, int32[n].
     """
-    digits = load_digits()
-    order = np.random.default_rng(0).permutation(len(digits.images))
-    images = (digits.images[order] / 16).astype(np.float32)
-    labels = digits.target[order].astype(np.int32)
+    pixels, digits = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(pixels))
+    images = (pixels[order].reshape(-1, 8, 8) / 16).astype(np.float32)
+    labels = digits[order].astype(np.int32)
     train = images[HELD_OUT:], labels[HELD_OUT:]
     return train, (images[:HELD_OUT], labels[:HELD_OUT])
 

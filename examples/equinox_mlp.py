@@ -1,8 +1,8 @@
 """A multilayer perceptron in Equinox.
 
-donatree calls the fault an argument with no output of its size: `donate="all"` gives the batch
-away with the model and the optimiser's state. No output has the shape of a batch, so its memory
-cannot be reused, and the warning that JAX would print is one that `donate="all"` switches off.
+donatree calls the fault a leaf without a slot (DT301): `donate="all"` gives the batch away together
+with the model and the optimiser's state. No output has the size of a batch, so its memory cannot be
+reused, and the warning that JAX has for this is one that `donate="all"` switches off.
 """
 
 from __future__ import annotations

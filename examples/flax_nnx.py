@@ -1,9 +1,9 @@
 """A small residual net in flax.nnx, five steps to a call.
 
-donatree calls the fault donation inside a jit: `train_step` donates the model and the optimiser,
-but it is called from `train_chunk`, which is jitted too. Only the outermost jit owns buffers, so
-the inner request counts for nothing: at the end of a chunk two copies of every leaf are alive. JAX
-says nothing.
+donatree calls the fault a donating jit inside a jit (DT103): `train_step` donates the model and the
+optimiser, but it is called from `train_chunk`, which is jitted too. Only the outermost jit owns
+buffers, so the inner request counts for nothing: during a chunk two copies of every leaf are alive.
+JAX says nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A transformer that completes digits row by row, with a cache of keys and values.
 
 Every 60 steps it sees the top three rows of held-out digits and decodes the five below; the loss
-is the squared error of those pixels. donatree calls the fault shape drift: the cache is donated,
-but it leaves `decode_step` one row longer than it came, so no output has the size of what was
-given and nothing is reused. Each length is another signature, too: the step compiles for every row.
+is the squared error of those pixels. donatree calls the fault shape drift (DT401): the cache is
+donated, but leaves `decode_step` one row longer than it came, so no output has the size of what was
+given. JAX warns, once for each length. Each length is another signature, too: the step compiles
+again for every row.
 """
 
 from __future__ import annotations

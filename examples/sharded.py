@@ -1,10 +1,12 @@
 """A perceptron on eight devices: the batch split over `data`, the weights over `model`.
 
-donatree calls the fault a changed sharding: the weights of the last layer enter the step split
-over `model` and leave it whole on every device, because a constraint gathers them. The shard that
-was donated is half the size of what follows it, so its memory is not reused; with the output
-shardings left to the compiler, JAX does not warn. The second call gets the gathered weights, which
-is another signature: it compiles again, and each device keeps twice that layer from then on.
+donatree calls the fault a sharding changed by the compiler (DT405): the last layer's weights enter
+the step split over `model`, and a constraint has them leave it whole on every device. The shard
+that was given is half the size of what replaces it, so its memory is not reused; as the output
+shardings are left open, JAX does not warn.
+
+The second call gets the gathered weights, which is another signature: it compiles again, and from
+there on every byte is reused, but each device holds twice as much of that layer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A perceptron on eight devices: the batch split over `data`, the weights over `model`, repaired.
 
 Beside `sharded.py` all weights leave the step in the layout in which they came: each shard takes
-the memory of its predecessor, and all calls have one signature. The forward pass gathers what it
+the memory of the one it follows, and all calls have one signature. The forward pass gathers what it
 needs of the last layer by itself.
 """
 

@@ -1,12 +1,13 @@
 """A small transformer that reads a digit row by row and says which one it is.
 
-The weights are bfloat16. Adam's moments and a running average of the weights, the one that is
-evaluated, are float32, and the whole state is donated to the step. donatree calls the fault dtype
-drift: `average_weights` was written when all was float32 and still casts to the type of the
-weights, so the average enters the first step as float32 and leaves it as bfloat16. Its buffers
-have no output of their size and are not reused; since JAX 0.8 nothing is said. The second call
-has another signature and compiles again; from there on donation is whole, but the average has
-lost its precision for good.
+The weights are bfloat16; Adam's moments, and a running average of the weights that is evaluated,
+are float32. The whole state is donated to the step. donatree calls the fault dtype drift (DT402):
+`average_weights` dates from when all was float32 and still casts to the type of the weights, so the
+average enters the first step as float32 and leaves it as bfloat16. Nothing of that type and size
+comes out, so its memory is not reused; since JAX 0.8 nothing is said either.
+
+From the second call on the average is bfloat16 on both sides. That call has another signature and
+compiles again; after it every byte is reused, but the average has lost its precision for good.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A small transformer that reads a digit row by row and says which one it is, repaired.
 
-Beside `train.py` one word is another: the average keeps its own type, so each leaf of the donated
-state finds a slot of its shape and type, and all calls have one signature.
+Beside `train.py` one name is another: the average keeps its own type. Every leaf of the donated
+state finds a slot of its type and size, and all calls have one signature.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def environment(cache: str, *, hoist: bool) -> dict[str, str]:
 
 
 def constants() -> dict[str, Any]:
-    """A step that closes over a large array and prints in order: a token, a constant, two leaves."""
+    """A step with an ordered effect and a large array in its closure."""
     import jax
     import jax.numpy as jnp
 
@@ -61,7 +61,7 @@ def cache() -> list[dict[str, Any]]:
 
     hits: list[str] = []
     monitoring.register_event_listener(
-        lambda name, **_: hits.append(name) if name.endswith("/cache_hits") else None
+        lambda event, **_: hits.append(event) if event.endswith("/cache_hits") else None
     )
     jitted = jax.jit(step, donate_argnums=0)
     answer = []

@@ -12,9 +12,10 @@ from jax.sharding import SingleDeviceSharding
 from cases_table import Call, Truth, case, kept
 
 # `Layout` and `Format` are called `DeviceLocalLayout` and `Layout` up to JAX 0.6.
+_layout: Any = layout
 _old = not hasattr(layout, "Format")
-Layout: Any = layout.DeviceLocalLayout if _old else layout.Layout
-Format: Any = layout.Layout if _old else layout.Format
+Layout: Any = _layout.DeviceLocalLayout if _old else _layout.Layout
+Format: Any = _layout.Layout if _old else _layout.Format
 AUTO: Any = Format(Layout.AUTO)
 
 
@@ -37,20 +38,24 @@ def _matrix() -> jax.Array:
 
 
 @case(
-    Truth((kept("matrix", "float32[24,10]", 960, "result", "DT406"),), (960,) * 5, 960),
+    Truth(
+        (kept("matrix", "float32[24,10]", 960, "result", "DT406"),), (960, 960, 960, 960, 960), 960
+    ),
 )
 def rows_in_and_columns_out() -> Call:
     return Call(double(in_shardings=by(0, 1), out_shardings=by(1, 0)), (_matrix(),))
 
 
-@case(Truth((kept("matrix", "float32[24,10]", 960, "result"),), (960,) * 5, 960))
+@case(Truth((kept("matrix", "float32[24,10]", 960, "result"),), (960, 960, 960, 960, 960), 960))
 def columns_in_and_columns_out() -> Call:
     step = double(in_shardings=by(1, 0), out_shardings=by(1, 0))
     return Call(step, (jax.device_put(_matrix(), by(1, 0)),))
 
 
 @case(
-    Truth((kept("matrix", "float32[24,10]", 960, "result", "DT406"),), (960,) * 5, 960),
+    Truth(
+        (kept("matrix", "float32[24,10]", 960, "result", "DT406"),), (960, 960, 960, 960, 960), 960
+    ),
 )
 def columns_in_and_the_default_out() -> Call:
     return Call(double(), (jax.device_put(_matrix(), by(1, 0)),))

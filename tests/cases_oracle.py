@@ -54,7 +54,7 @@ def measure(call: Call) -> Measured:
 
 
 def gone_after(call: Call) -> list[bool | None]:
-    """Calls the function as measured; which of the donated leaves are deleted, None for what is no array."""
+    """Which of the donated leaves are gone after a call; None for what was no array."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         infos = jax.tree_util.tree_leaves(call.step.lower(*call.args, **call.kwargs).args_info)

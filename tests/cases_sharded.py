@@ -196,12 +196,18 @@ def _average_with_the_neighbour(field: Any) -> Any:
     return (field + jnp.concatenate([edge, field[:-1]])) / 2
 
 
-@case(Truth((kept("field", "float32[40,6]", 120, "result"),), (120,) * 5, 120), devices=8)
+@case(
+    Truth((kept("field", "float32[40,6]", 120, "result"),), (120, 120, 120, 120, 120), 120),
+    devices=8,
+)
 def shard_map_and_sharding_left_open() -> Call:
     return _shard_map(lambda field: _average_with_the_neighbour(field))
 
 
-@case(Truth((kept("field", "float32[40,6]", 120, "result"),), (120,) * 5, 120), devices=8)
+@case(
+    Truth((kept("field", "float32[40,6]", 120, "result"),), (120, 120, 120, 120, 120), 120),
+    devices=8,
+)
 def shard_map_and_sharding_given() -> Call:
     return _shard_map(lambda field: _average_with_the_neighbour(field), out_shardings=along("x"))
 

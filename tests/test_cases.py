@@ -247,7 +247,7 @@ def test_pmap_is_seen_where_it_goes_through_jit(on_eight_devices: Any) -> None:
 def test_pmap_is_named_as_the_user_wrote_it(on_eight_devices: Any) -> None:
     found = on_eight_devices["pmap"]
     if not found["through_jit"]:
-        pytest.xfail("pmap is no jit here")
+        pytest.skip("pmap is no jit here")
     assert found["functions"] == ["train", "train", "shorten"]
     assert [each["rows"][0][0] for each in found["said"]] == ["weights", "weights", "weights"]
 

@@ -1,7 +1,7 @@
 """Every finding's page, its two programs, and the wording of all that the findings say.
 
-The programs run in two processes: one sees one CPU device, the other eight, because the programs
-that need eight say so before JAX is imported. This file is also what those processes run.
+The programs run in two processes: one sees one CPU device, the other eight, because JAX makes its
+devices once in a process. This file is also what those processes run.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def programs() -> dict[str, str]:
 
 
 def answer(devices: int) -> dict[str, Any]:
-    """Runs the programs for so many devices; no JAX is imported before the first of them."""
+    """Runs the programs for so many devices; the first of them makes the devices."""
     told: dict[str, Any] = {}
     for name, source in programs().items():
         if ("XLA_FLAGS" in source) != (devices == 8):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 from dataclasses import replace
@@ -290,9 +291,13 @@ def test_a_slot_is_shortened_to_fit_and_whole_when_expanded():
     made = ledger([entry(f"s.{name}.{name}.kernel", 0, spec("float32", 2))])
     start = f"s.{name}.{name}.kernel: float32[2]  8 bytes  ✓ -> "
     shown = shown_tree(made, width=120)
-    assert shown == f"{start}result.a_long_…ubmodule.kernel\n"
-    assert len(shown) == 120 + 1
+    assert shown == f"{start}result…\n", "what repeats the leaf's own path goes first"
     assert shown_tree(made, width=120, expand=True) == f"{start}result.{name}.{name}.kernel\n"
+    elsewhere = dataclasses.replace(made.entries[0].slot, path=f"result.{name}.{name}.other")
+    other = dataclasses.replace(made.entries[0], slot=elsewhere, successor=elsewhere)
+    shown = shown_tree(ledger([other]), width=120)
+    assert shown == f"{start}result.a_long_…submodule.other\n"
+    assert len(shown) == 120 + 1
 
 
 trees = st.lists(
@@ -701,3 +706,20 @@ def test_every_format_of_the_registry_writes():
 
 def test_clean_takes_out_what_a_terminal_acts_on():
     assert text.clean("a\x1b[31m\n\r\x9b\u202e漢é ok") == r"a\x1b[31m\n\r\x9b\u202e漢é ok"
+
+
+def test_of_a_function_with_many_signatures_the_first_and_the_worst_are_shown() -> None:
+    lost = [
+        ledger(
+            [entry("s.w", 0, spec("float32", size), stopped_at=Gate.MATCHED)],
+            signature=f"(s: float32[{size}]) #{size}",
+        )
+        for size in (2, 9, 3, 4, 5)
+    ]
+    text = reports.render(account(*lost))
+    assert text.count("promised") == 2
+    assert "#2" in text
+    assert "#9" in text
+    assert "and 3 more signatures of `step`: 0 of 48 bytes; `--expand` shows them" in text
+    whole = reports.render(account(*lost), options=Options(expand=True))
+    assert whole.count("promised") == 5

@@ -44,7 +44,9 @@ def test_report_says_what_was_lost_and_which_command_comes_next(tmp_path: Path) 
     watched = donatree("run", "train.py", cwd=tmp_path)
     assert watched.code == 0
     assert "12 of 76 bytes, 1 of 2 leaves" in watched.err
-    assert "error[DT402]: `state['w']` is donated as float32 and returned as bfloat16" in watched.err
+    assert (
+        "error[DT402]: `state['w']` is donated as float32 and returned as bfloat16" in watched.err
+    )
     assert "next: donatree explain DT402" in watched.err
     assert "step (train.py:3)" in watched.err
 

@@ -7,6 +7,7 @@ import site
 import sys
 import sysconfig
 from functools import cache
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
@@ -73,10 +74,7 @@ def location_of_frame(frame: FrameType | None) -> Location | None:
 
 def position(code: CodeType, lasti: int) -> tuple[int | None, int | None, int | None, int | None]:
     """Line, end line, column and end column of the instruction at byte offset `lasti`."""
-    for index, found in enumerate(code.co_positions()):
-        if index == lasti // 2:
-            return found
-    return (None, None, None, None)
+    return next(islice(code.co_positions(), lasti // 2, None), (None, None, None, None))
 
 
 def location_of_function(function: Any) -> Location | None:

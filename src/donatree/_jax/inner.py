@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from donatree._jax import request, sources, specs
@@ -24,7 +25,10 @@ def is_being_staged() -> bool:
 
 
 def donating_jits(
-    jaxpr: Any, computation: Any, outer: Request | None, known: Mapping[int, Request]
+    jaxpr: Any,
+    computation: Any,
+    outer: Request | None,
+    known: Callable[[], Mapping[int, Request]],
 ) -> Iterator[Observation]:
     """One observation for each inner jit that donates an input which the outer one does not.
 
@@ -35,8 +39,8 @@ def donating_jits(
         jaxpr: what was lowered.
         computation: JAX's `MeshComputation` of it.
         outer: the outer function's request, None where it donates nothing.
-        known: requests that were seen while tracing, by the `id` of their jaxpr; they bear the
-            user's own names.
+        known: gives the requests that were seen while tracing, by the `id` of their jaxpr; they
+            bear the user's own names. It is called only where an inner jit donates.
     """
     core = request.core_jaxpr(jaxpr)
     donated = request.donated_inputs(computation)
@@ -54,7 +58,7 @@ def donating_jits(
             if flag and id(var) in inputs
         )
         if lost:
-            yield _observation(equation, lost, name, known.get(id(equation.params["jaxpr"])))
+            yield _observation(equation, lost, name, _seen(equation, known()))
 
 
 def _inner(
@@ -82,10 +86,40 @@ def _inner(
 
 
 def _bodies(params: Mapping[str, Any]) -> Iterator[Any]:
+    """The jaxprs in the parameters of an equation; asked of every equation of a program."""
+    kinds = _jaxpr_types()
     for value in params.values():
-        for each in value if isinstance(value, (tuple, list)) else (value,):
-            if hasattr(each, "eqns") or hasattr(getattr(each, "jaxpr", None), "eqns"):
-                yield request.core_jaxpr(each)
+        if isinstance(value, kinds):
+            yield request.core_jaxpr(value)
+        elif isinstance(value, (tuple, list)):
+            yield from (request.core_jaxpr(each) for each in value if isinstance(each, kinds))
+
+
+@cache
+def _jaxpr_types() -> tuple[type, ...]:
+    from jax.extend import core
+
+    return core.Jaxpr, core.ClosedJaxpr
+
+
+def _seen(equation: Any, known: Mapping[int, Request]) -> Request | None:
+    """The request that was seen while the inner function was traced.
+
+    JAX puts a copy of its jaxpr into the equation up to 0.5, and of a transformed one (`grad`)
+    always: then a request of the same name and types is taken, if all such bear the same names.
+    """
+    found = known.get(id(equation.params["jaxpr"]))
+    if found is not None:
+        return found
+    name = equation.params.get("name")
+    avals = [spec.aval for spec in specs.specs_of([var.aval for var in equation.invars])]
+    alike = [
+        each
+        for each in known.values()
+        if each.function == name and [leaf.spec.aval for leaf in each.leaves] == avals
+    ]
+    names = {tuple(leaf.path for leaf in each.leaves) for each in alike}
+    return alike[0] if len(names) == 1 else None
 
 
 def _observation(
@@ -98,8 +132,8 @@ def _observation(
     else:
         names = request.leaf_names(jaxpr, len(avals))
     leaves = tuple(
-        Leaf(name, request.argument_name(name), index, specs.spec_of(aval))
-        for index, (name, aval) in enumerate(zip(names, avals, strict=True))
+        Leaf(name, request.argument_name(name), index, spec)
+        for index, (name, spec) in enumerate(zip(names, specs.specs_of(avals), strict=True))
     )
     return Observation(
         Request(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 _LIMIT = 500_000
@@ -58,12 +58,17 @@ def _children(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         for name, kind in _INSIDES.items():
             if isinstance(attributes.get(name), kind):
                 yield path, attributes.pop(name)
+        is_mapping = isinstance(value, Mapping)  # an nnx.Dict keeps its items as attributes
         for name in sorted(attributes, key=lambda name: name.startswith("_")):
-            yield _attribute_path(path, name), attributes[name]
+            yield _attribute_path(path, name, is_mapping), attributes[name]
 
 
-def _attribute_path(path: str, name: str) -> str:
-    return f"{path}[{name}]" if name.isdecimal() else f"{path}.{name}"
+def _attribute_path(path: str, name: str, is_mapping: bool) -> str:
+    if name.isdecimal():
+        return f"{path}[{name}]"
+    if is_mapping or not name.isidentifier():
+        return f"{path}[{name!r}]"
+    return f"{path}.{name}"
 
 
 def _attributes(value: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from donatree._jax import facts, specs
 from donatree.hlo.header import Header, HeaderError, read_header
-from donatree.ledger import ArraySpec, Slot
+from donatree.ledger import ArraySpec, Leaf, Slot
 from donatree.observation import Observation, Request
 
 Attributes = dict[int, int | Literal["donor"]]
@@ -101,22 +101,18 @@ def observe(
     out_shardings = _shardings(executable, "_out_shardings", details["out_shardings"])
     in_layouts = _layouts(executable, "_xla_in_layouts", details.get("in_layouts"))
     out_layouts = _layouts(executable, "_xla_out_layouts", details.get("out_layouts"))
-    leaf_specs = {
-        index - constants: specs.spec_of(aval, sharding, layout)
-        for index, aval, sharding, layout in zip(
-            kept, details["global_in_avals"], in_shardings, in_layouts, strict=True
-        )
-    }
+    in_specs = specs.specs_of(details["global_in_avals"], in_shardings, in_layouts)
+    leaf_specs = {index - constants: spec for index, spec in zip(kept, in_specs, strict=True)}
     leaves = tuple(
-        dataclasses.replace(leaf, spec=_joined(leaf_specs.get(leaf.flat_index), leaf.spec))
+        Leaf(
+            leaf.path,
+            leaf.argument,
+            leaf.flat_index,
+            _joined(leaf_specs.get(leaf.flat_index), leaf.spec),
+        )
         for leaf in request.leaves
     )
-    out_specs = [
-        specs.spec_of(aval, sharding, layout)
-        for aval, sharding, layout in zip(
-            details["global_out_avals"], out_shardings, out_layouts, strict=True
-        )
-    ]
+    out_specs = specs.specs_of(details["global_out_avals"], out_shardings, out_layouts)
     backend = details["backend"]
     platform = str(backend.platform)
     statistics = _statistics(executable)
@@ -157,6 +153,8 @@ def _joined(compiled: ArraySpec | None, traced: ArraySpec) -> ArraySpec:
     """The compiled spec with the trace's weak type, which lowering does not keep."""
     if compiled is None or compiled.shape != traced.shape:
         return traced
+    if compiled.weak_type == traced.weak_type and compiled.dtype == traced.dtype:
+        return compiled
     return dataclasses.replace(compiled, weak_type=traced.weak_type, dtype=traced.dtype)
 
 
@@ -165,24 +163,10 @@ def _shardings(executable: Any, name: str, fallback: Sequence[Any]) -> Sequence[
     return found if found is not None else fallback
 
 
-def _layouts(executable: Any, name: str, fallback: Sequence[Any] | None) -> Sequence[Any]:
+def _layouts(executable: Any, name: str, fallback: Sequence[Any] | None) -> Sequence[Any] | None:
+    """Layouts as JAX gives them; None where it gives none."""
     found = getattr(executable, name, None)
-    if found is None:
-        found = fallback or ()
-    return _Padded(found)
-
-
-class _Padded(Sequence[Any]):
-    """Layouts as JAX gives them, None where it gives none."""
-
-    def __init__(self, found: Sequence[Any]) -> None:
-        self._found = list(found)
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._found[index]
+    return (found if found is not None else fallback) or None
 
 
 def _references(details: Mapping[str, Any], tokens: int) -> frozenset[int]:
@@ -219,15 +203,27 @@ def _header(executable: Any) -> tuple[Header | None, str | None]:
 def _module_text(module: Any) -> str:
     """The module's text with as little beside the header as the printer allows.
 
-    Minimal `HloPrintOptions` halve the time; the class has moved twice (jaxlib 0.5 to 0.12).
+    That takes a third of the time of the whole text (measured on jaxlib 0.5 to 0.12, between
+    which the class of the options has moved twice).
     """
     for room in ("jaxlib._hlo", "jaxlib._jax", "jaxlib.xla_extension"):
         try:
             options = __import__(room, fromlist=["HloPrintOptions"]).HloPrintOptions
-            return str(module.to_string(options.short_parsable()))
+            brief = options.short_parsable()
+            for name in _LEFT_OUT:
+                setattr(brief, name, False)
+            return str(module.to_string(brief))
         except (ImportError, AttributeError, TypeError):
             continue
     return str(module.to_string())
+
+
+_LEFT_OUT = (
+    "print_backend_config",
+    "print_extra_attributes",
+    "print_operand_names",
+    "print_result_shape",
+)
 
 
 def _statistics(executable: Any) -> Any:

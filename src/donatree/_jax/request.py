@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from donatree import paths
 from donatree._jax import facts, frames, specs, wrappers
 from donatree.ledger import Leaf, Location, Slot
 from donatree.observation import Request, WhyNotAsked
@@ -59,7 +58,7 @@ def request_of(
     slot_names = list(result_names(jaxpr))
     user = frames.user_frame(frame)
     try:
-        wrapped = wrappers.names_of(fun, frame, args, kwargs, names, slot_names)
+        wrapped = wrappers.names_of(fun, info, args, kwargs, params, frame, names, slot_names)
     except Exception as error:
         wrapped = None
         fault("names", error)
@@ -67,19 +66,16 @@ def request_of(
         names, slot_names = wrapped.leaves, wrapped.slots
         fun = wrapped.function
     leaves = tuple(
-        Leaf(name, argument_name(name), index, specs.spec_of(aval))
-        for index, (name, aval) in enumerate(zip(names, avals, strict=True))
+        Leaf(name, argument_name(name), index, spec)
+        for index, (name, spec) in enumerate(zip(names, specs.specs_of(avals), strict=True))
     )
-    slots = tuple(
-        Slot(name, index, specs.spec_of(var.aval))
-        for index, (name, var) in enumerate(zip(slot_names, jaxpr.outvars, strict=True))
-    )
+    slots = _slots(slot_names, jaxpr)
     flags = params.params["donated_invars"][-count:] if count else ()
     asked = frozenset(index for index, flag in enumerate(flags) if flag)
     why, undelivered = _unasked(signature, info, arguments, asked)
     return (
         Request(
-            function=_function_name(fun, params),
+            function=function_name(fun),
             leaves=leaves,
             promised=frozenset(asked | set(why)),
             asked=asked,
@@ -119,14 +115,22 @@ def result_names(jaxpr: Any) -> list[str]:
 
 
 def argument_name(path: str) -> str:
-    """The argument that a leaf's path starts with."""
-    pieces = paths.split(path)
-    return pieces[0] if pieces else path
+    """The argument that a leaf's path starts with: what stands before the first `.` or `[`."""
+    return path.partition("[")[0].partition(".")[0]
 
 
-def _function_name(fun: Any, params: Any) -> str:
-    name = getattr(fun, "__name__", None) or params.params.get("name")
-    return str(name or type(fun).__name__)
+def _slots(names: Sequence[str], jaxpr: Any) -> tuple[Slot, ...]:
+    found = specs.specs_of([var.aval for var in jaxpr.outvars])
+    return tuple(
+        Slot(name, index, spec) for index, (name, spec) in enumerate(zip(names, found, strict=True))
+    )
+
+
+def function_name(fun: Any) -> str:
+    """The name of a function, of what a partial was made of, or of the class of an object."""
+    while not hasattr(fun, "__name__") and hasattr(fun, "func") and hasattr(fun, "keywords"):
+        fun = fun.func
+    return str(getattr(fun, "__name__", None) or type(fun).__name__)
 
 
 def _signature(fun: Any) -> inspect.Signature | None:
@@ -309,13 +313,12 @@ def request_of_lowering(
     if len(known_slots) == len(slot_names):
         slot_names = [slot.path for slot in known_slots]
     leaves = tuple(
-        Leaf(name, argument_name(name), index, specs.spec_of(var.aval))
-        for index, (name, var) in enumerate(zip(names, core.invars, strict=True))
+        Leaf(name, argument_name(name), index, spec)
+        for index, (name, spec) in enumerate(
+            zip(names, specs.specs_of([var.aval for var in core.invars]), strict=True)
+        )
     )
-    slots = tuple(
-        Slot(name, index, specs.spec_of(var.aval))
-        for index, (name, var) in enumerate(zip(slot_names, core.outvars, strict=True))
-    )
+    slots = _slots(slot_names, core)
     donated = donated_inputs(computation)
     return (
         Request(

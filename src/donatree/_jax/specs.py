@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,17 +48,47 @@ def nbytes(aval: Any, shape: tuple[int, ...]) -> int:
     return math.ceil(elements * bits_of(stored.dtype) / 8)
 
 
-def spec_of(aval: Any, sharding: Any = None, layout: Any = None) -> ArraySpec:
-    """The spec of an abstract value.
+def specs_of(
+    avals: Sequence[Any],
+    shardings: Sequence[Any] | None = None,
+    layouts: Sequence[Any] | None = None,
+) -> list[ArraySpec]:
+    """The specs of abstract values. Equal ones are made once: thousands of leaves have few types.
 
     Args:
-        aval: a `ShapedArray`, or an abstract reference to one.
-        sharding: its sharding, if known; one device is assumed otherwise.
-        layout: its device-local layout, if known.
+        avals: each a `ShapedArray`, or an abstract reference to one.
+        shardings: one for each, if known; one device is assumed otherwise.
+        layouts: one device-local layout for each, if known.
+
+    Raises:
+        ValueError: there is not one sharding or one layout for each value.
     """
-    aval = getattr(aval, "inner_aval", aval)
-    if not hasattr(aval, "shape") or not hasattr(aval, "dtype"):
-        return ArraySpec(str(aval), (), (), 0, 0)
+    nothing = (None,) * len(avals)
+    made: dict[Any, ArraySpec] = {}
+    by_id: dict[int, Any] = {}  # to hash a sharding takes long, and many leaves share one object
+    equal: dict[Any, Any] = {}
+    answer = []
+    for aval, sharding, layout in zip(
+        avals,
+        nothing if shardings is None else shardings,
+        nothing if layouts is None else layouts,
+        strict=True,
+    ):
+        aval = getattr(aval, "inner_aval", aval)
+        if not hasattr(aval, "shape") or not hasattr(aval, "dtype"):
+            answer.append(ArraySpec(str(aval), (), (), 0, 0))
+            continue
+        if id(sharding) not in by_id:
+            by_id[id(sharding)] = equal.setdefault(sharding, sharding)
+        weak_type = bool(getattr(aval, "weak_type", False))
+        key = aval.shape, aval.dtype, weak_type, id(by_id[id(sharding)]), _order(layout)
+        if key not in made:
+            made[key] = _spec_of(aval, sharding, layout)
+        answer.append(made[key])
+    return answer
+
+
+def _spec_of(aval: Any, sharding: Any, layout: Any) -> ArraySpec:
     shape = tuple(int(size) for size in aval.shape)
     local = _local_shape(shape, sharding)
     return ArraySpec(
@@ -101,7 +132,12 @@ def _sharding_text(sharding: Any, ndim: int) -> str | None:
 
 def _layout_text(layout: Any, ndim: int) -> str | None:
     """Major-to-minor order where it is not the default row-major one, else None."""
-    order = getattr(layout, "major_to_minor", None)
-    if order is None or tuple(order) == tuple(range(ndim)):
+    order = _order(layout)
+    if order is None or order == tuple(range(ndim)):
         return None
-    return f"major_to_minor={tuple(order)}"
+    return f"major_to_minor={order}"
+
+
+def _order(layout: Any) -> tuple[int, ...] | None:
+    order = getattr(layout, "major_to_minor", None)
+    return None if order is None else tuple(order)

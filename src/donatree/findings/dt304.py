@@ -22,6 +22,7 @@ JAX 0.5.3 and 0.6.2 know only one memory kind there, so it cannot happen.
 On 0.7.2, 0.8.3 and 0.9.2 the leaf is lost, and then the CPU cannot compile such a program, which
 DT410 reports.
 On 0.10.2, 0.11.2 and 0.12.0.1 it compiles and the leaf is lost.
+JAX warns with the shape of the leaf and without its name.
 """
 
 from __future__ import annotations

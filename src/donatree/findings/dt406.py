@@ -17,8 +17,7 @@ Give the input and the output one `Format`, or `Layout.AUTO` on both sides.
 ## Since when
 
 The same on every JAX measured, 0.5.3 to 0.12.0.1: on the CPU the memory is reused, and the program
-below needs a temporary of 8,192 bytes that the repaired one does not need (measured on 0.7.2 and
-0.12.0.1).
+below needs a temporary of 8,192 bytes that the repaired one does not need.
 The names `Format` and `Layout` are those of 0.7.2 and later; 0.5.3 and 0.6.2 say `Layout` and
 `DeviceLocalLayout`.
 With `Layout.AUTO` on one side only, JAX refuses the program.

@@ -74,8 +74,11 @@ def _common(names: Sequence[str]) -> str:
 
 
 def folded(group: Group) -> str:
-    """The leaves' common path."""
-    return paths.fold(entry.path for entry in group.entries)
+    """The leaves' common path, argument by argument."""
+    by_argument: dict[str, list[str]] = {}
+    for entry in sorted(group.entries, key=lambda entry: entry.leaf.flat_index):
+        by_argument.setdefault(entry.leaf.argument, []).append(entry.path)
+    return ", ".join(paths.fold(names) for names in by_argument.values())
 
 
 def verb(group: Group, one: str, many: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from donatree.ledger import Account, Finding
@@ -26,7 +27,7 @@ class Shown:
 
 
 def ranked(account: Account) -> list[Shown]:
-    """All findings, equal ones together: most bytes first, those that cost nothing last.
+    """All findings, those about the same leaves together: most bytes first, notes last.
 
     Args:
         account: what was learnt of a program.
@@ -34,15 +35,42 @@ def ranked(account: Account) -> list[Shown]:
     Returns:
         The findings; those of equal bytes by level, then code, then as they came.
     """
-    where: dict[Finding, Counter[str]] = {finding: Counter() for finding in account.findings}
+    groups: dict[object, list[Finding]] = {}
+    names: dict[object, Counter[str]] = {}
+    for function, finding in _all(account):
+        key = (finding.code, finding.level, finding.leaves or finding.headline, function)
+        same = next((k for k, group in groups.items() if finding in group), key)
+        groups.setdefault(same, []).append(finding)
+        names.setdefault(same, Counter()).update([function] if function else [])
+    shown = [Shown(_largest(group), tuple(_names(names[key]))) for key, group in groups.items()]
+    levels = ("error", "warning", "note")
+    return sorted(
+        shown,
+        key=lambda s: (
+            s.finding.level == "note",
+            -s.finding.bytes,
+            levels.index(s.finding.level),
+            s.finding.code,
+        ),
+    )
+
+
+def _all(account: Account) -> Iterator[tuple[str | None, Finding]]:
+    for finding in account.findings:
+        yield None, finding
     for ledger in account.ledgers:
         for finding in ledger.findings:
-            where.setdefault(finding, Counter())[ledger.function] += 1
-    levels = ("error", "warning", "note")
-    order = sorted(
-        where, key=lambda f: (f.level == "note", -f.bytes, levels.index(f.level), f.code)
-    )
-    return [Shown(finding, tuple(_names(where[finding]))) for finding in order]
+            yield ledger.function, finding
+
+
+def _largest(group: Sequence[Finding]) -> Finding:
+    """One finding for the same leaves in several signatures: the one with the most bytes."""
+    largest = max(group, key=lambda finding: finding.bytes)
+    if all(finding == largest for finding in group):
+        return largest
+    total = sum(finding.bytes for finding in group)
+    note = f"the largest of {len(group):,} signatures is shown; together {total:,} bytes"
+    return dataclasses.replace(largest, notes=(*largest.notes, note))
 
 
 def _names(counted: Counter[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ and a stream that is no terminal gets plain text, 100 columns wide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TextIO
 
@@ -28,6 +28,9 @@ from donatree.reports.text import (
     elide,
     paragraph,
 )
+
+
+_MANY_SIGNATURES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def document(account: Account, options: Options) -> Document:
     marks = ASCII if options.unicode is False else UNICODE
     sections = [
         _title(account, width),
-        *(_ledger(ledger, marks, width, options) for ledger in account.ledgers),
+        *_ledgers(account.ledgers, marks, width, options),
         *([_nothing_donated(account, width)] if not account.ledgers else []),
         *findings.sections(account, marks, width),
         _totals(account),
@@ -120,6 +123,35 @@ def _title(account: Account, width: int) -> Iterator[Line]:
     if account.ended:
         text = f"the program ended with {account.ended}; this is what was learnt until then"
         yield from paragraph(text, width, [], 0, BAD)
+
+
+def _ledgers(
+    ledgers: Sequence[Ledger], marks: Marks, width: int, options: Options
+) -> Iterator[Iterator[Line]]:
+    """Every ledger; of a function with many signatures the first, the worst and a count."""
+    of_function: dict[object, list[Ledger]] = {}
+    for ledger in ledgers:
+        of_function.setdefault((ledger.function, ledger.location), []).append(ledger)
+    for group in of_function.values():
+        shown = group
+        if len(group) > _MANY_SIGNATURES and not options.expand:
+            worst = max(group, key=lambda ledger: ledger.promised - ledger.kept_in_place)
+            shown = [group[0]] if worst is group[0] else [group[0], worst]
+        for ledger in shown:
+            yield _ledger(ledger, marks, width, options)
+        if len(shown) < len(group):
+            yield _other_signatures([each for each in group if each not in shown], width)
+
+
+def _other_signatures(rest: Sequence[Ledger], width: int) -> Iterator[Line]:
+    kept = sum(ledger.kept_in_place for ledger in rest)
+    promised = sum(ledger.promised for ledger in rest)
+    name = clean(rest[0].function)
+    text = (
+        f"{len(rest):,} more signatures of `{name}`: {kept:,} of {promised:,} bytes; "
+        "`--expand` shows them"
+    )
+    yield from paragraph(text, width, [("and ", HEAD)], 4)
 
 
 def _ledger(ledger: Ledger, marks: Marks, width: int, options: Options) -> Iterator[Line]:

@@ -113,9 +113,19 @@ def _verdict(view: View, marks: Marks, room: int, expand: bool) -> Line:
     if slot:
         room -= width_of(line) + width_of(beside) + len(" -> ")
         slot = clean(slot)
-        shown = slot if expand else elide(slot, max(room, _LEAST_SLOT), marks)
+        shown = slot if expand else _fitted(slot, view, max(room, _LEAST_SLOT), marks)
         line += [(" -> ", DIM), (shown, "")]
     return line + beside
+
+
+def _fitted(slot: str, view: View, room: int, marks: Marks) -> str:
+    """The slot's path in `room` columns; the part that repeats the leaf's own path goes first."""
+    entry = view.first.entry
+    if cells(slot) > room and view.leaves == 1 and entry is not None:
+        inner = clean("".join(paths.split(entry.path)[1:]))
+        if inner and slot.endswith(inner):
+            slot = slot.removesuffix(inner) + marks.dots
+    return elide(slot, room, marks)
 
 
 def _rest(row: Row, marks: Marks) -> Line:

@@ -160,9 +160,11 @@ class Recorder:
         if not self.follows_transforms:
             return
         outer = asked.request if asked is not None else None
-        known = {key: asked.request for key, asked in self._asked.items()}
-        for observation in inner.donating_jits(jaxpr, computation, outer, known):
+        for observation in inner.donating_jits(jaxpr, computation, outer, self._requests):
             self._learn(gates.judge(observation))
+
+    def _requests(self) -> dict[int, Request]:
+        return {key: asked.request for key, asked in self._asked.items()}
 
     def _derived(self, jaxpr: Any, computation: Any) -> _Asked:
         """A transform of a donating jit (`vmap`, `grad`): known by what was lowered."""
@@ -236,6 +238,8 @@ class Recorder:
         return self._thread is None or self._thread == threading.get_ident()
 
     def _learn(self, ledger: Ledger) -> None:
+        if not (ledger.entries or ledger.findings or self._everything):
+            return  # it declares donation of nothing: `filter_jit(donate="none")` does
         with self._lock:
             if ledger in self.ledgers:
                 return

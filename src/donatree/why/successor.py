@@ -71,11 +71,13 @@ def _pair_tree(
 def _best_prefix(name: str, group: Mapping[Path, Leaf], free: Mapping[Path, Slot]) -> Path | None:
     """The prefix under which most inner paths occur.
 
-    Between equals: more leaves of the same type, then a place that bears the argument's name,
+    A place counts only where some of its leaves are credible: by a name in the path or by their
+    type. Between equals: more leaves of the same type, then a place that bears the argument's name,
     then the earliest in the result.
     """
     hits: Counter[Path] = Counter()
     alike: Counter[Path] = Counter()
+    credible: Counter[Path] = Counter()
     order: dict[Path, int] = {}
     for path, slot in free.items():
         for cut in range(len(path)):
@@ -84,11 +86,24 @@ def _best_prefix(name: str, group: Mapping[Path, Leaf], free: Mapping[Path, Slot
                 continue
             prefix = path[:cut]
             hits[prefix] += 1
-            alike[prefix] += leaf.spec.aval == slot.spec.aval
+            alike[prefix] += _same_aval(leaf, slot)
+            credible[prefix] += _is_named(path[cut:]) or _likeness(leaf, path, slot) > 0
             order.setdefault(prefix, len(order))
-    if not hits:
-        return None
-    return max(hits, key=lambda p: (hits[p], alike[p], _bears(p, name), -order[p]))
+    possible = [prefix for prefix in hits if credible[prefix]]
+    return max(
+        possible,
+        key=lambda p: (credible[p], hits[p], alike[p], _bears(p, name), -order[p]),
+        default=None,
+    )
+
+
+def _is_named(path: Path) -> bool:
+    """Whether a path holds a name; that two tuples both have a place 0 says nothing."""
+    return any(not piece.strip("[]").isdecimal() for piece in path)
+
+
+def _same_aval(leaf: Leaf, slot: Slot) -> bool:
+    return leaf.spec.dtype == slot.spec.dtype and leaf.spec.shape == slot.spec.shape
 
 
 def _bears(prefix: Path, name: str) -> bool:
@@ -108,7 +123,7 @@ def _pair_bare(leaf: Leaf, free: dict[Path, Slot], found: dict[int, Slot]) -> No
 
 def _likeness(leaf: Leaf, path: Path, slot: Slot) -> int:
     score = 0
-    if slot.spec.aval == leaf.spec.aval:
+    if _same_aval(leaf, slot):
         score = 8
     elif slot.spec.shape == leaf.spec.shape and leaf.spec.shape:
         score = 4
