@@ -9,12 +9,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from programs import donatree as command
-from programs import write
 
 import donatree
 from donatree import Gate, lesson
 from donatree._jax import facts
+from programs import donatree as command
+from programs import write
 
 REUSES_EQUAL_BYTES = facts.pairs_by_element_count()
 
@@ -278,9 +278,9 @@ def _captured(folder: Path, target: str) -> tuple[str, str]:
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            with contextlib.suppress(SystemExit):
-                main(["audit", target])
+        redirected = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
+        with redirected[0], redirected[1], contextlib.suppress(SystemExit):
+            main(["audit", target])
     return out.getvalue(), err.getvalue()
 
 

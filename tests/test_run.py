@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import programs
 import pytest
+
+import programs
 from programs import account, donatree, python, write
 
 KEPT = """

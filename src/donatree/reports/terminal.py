@@ -29,7 +29,6 @@ from donatree.reports.text import (
     paragraph,
 )
 
-
 _MANY_SIGNATURES = 3
 
 
