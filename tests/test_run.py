@@ -384,3 +384,10 @@ def test_importing_donatree_imports_neither_jax_nor_rich_nor_click(tmp_path: Pat
 
 def test_programs_module_finds_the_sources() -> None:
     assert (programs.SOURCE / "donatree" / "__init__.py").is_file()
+
+
+def test_a_program_that_donates_nothing_is_told_so(tmp_path: Path) -> None:
+    write(tmp_path, "import jax, jax.numpy as jnp\njax.jit(lambda x: x + 1)(jnp.ones(3))\n")
+    watched = donatree("run", "--strict", "train.py", cwd=tmp_path)
+    assert watched.code == 0
+    assert "no function that was compiled asked for donation" in watched.err

@@ -207,7 +207,7 @@ def _nothing_donated(account: Account, width: int) -> Iterator[Line]:
     if account.faults:
         yield [("no function could be accounted for", HEAD)]
         return
-    if account.platform is None and not account.findings:
+    if not (account.versions.get("jax") or account.platform or account.findings):
         yield [("JAX was not used, so there is nothing to account for", HEAD)]
         return
     yield [("no function that was compiled asked for donation", HEAD)]
