@@ -112,26 +112,24 @@ def break_down(leaves: int) -> None:
     """Prints what each part of an audit takes, as a JSON object of CPU seconds."""
     from donatree import gates
     from donatree._jax import hooks, inner, read, request
-    from donatree.watch import recorder
 
     step, arguments = program(leaves)
     watch = Stopwatch()
     for owner, name, label in (
         (hooks, "tell", "recorder: the rest"),
-        (recorder.request, "request_of", "request: names and specs"),
-        (recorder.inner, "donating_jits", "inner jits: walk of the jaxpr"),
+        (request, "request_of", "request: names and specs"),
+        (inner, "donating_jits", "inner jits: walk of the jaxpr"),
         (read, "read_lowering", "lowering: attributes of @main"),
         (read, "observe", "observation: specs with shardings"),
         (read, "_module_text", "header: text (by hand: as_text)"),
         (read, "read_header", "header: parse (by hand: the expression)"),
-        (read, "_statistics", "memory_analysis (by hand likewise)"),
+        (read, "with_totals", "totals: memory_analysis (by hand likewise)"),
         (gates, "judge", "gates: walk and totals"),
         (gates.successor, "pair", "gates: successors"),
         (gates.causes, "explain", "gates: causes"),
         (gates.findings, "describe", "findings"),
     ):
         watch.watch(owner, name, label)
-    del inner, request
     by_donatree(step, arguments)
     print(json.dumps(watch.stop()))
 

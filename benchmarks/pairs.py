@@ -1,4 +1,4 @@
-"""Two ways to do one thing, in fresh processes that alternate, compared as ratios within one run."""
+"""Two ways to do one thing, in fresh processes that alternate, compared within one run."""
 
 from __future__ import annotations
 

@@ -11,11 +11,10 @@ from jax.sharding import SingleDeviceSharding
 
 from cases_table import Call, Truth, case, kept
 
-# `Layout` and `Format` are called `DeviceLocalLayout` and `Layout` up to JAX 0.6.
+# Up to JAX 0.6 a `Format` is called `Layout`, and a `Layout` `DeviceLocalLayout`.
 _layout: Any = layout
-_old = not hasattr(layout, "Format")
-Layout: Any = _layout.DeviceLocalLayout if _old else _layout.Layout
-Format: Any = _layout.Layout if _old else _layout.Format
+Format: Any = getattr(_layout, "Format", _layout.Layout)
+Layout: Any = _layout.DeviceLocalLayout if Format is _layout.Layout else _layout.Layout
 AUTO: Any = Format(Layout.AUTO)
 
 

@@ -323,3 +323,18 @@ def test_a_function_with_effects_is_judged_once_though_jax_asks_at_each_call(
     jax.effects_barrier()
     assert len(watched.ledgers) == 1
     assert judged == [1]
+
+
+def test_audit_where_the_program_makes_warnings_errors() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ledger = donatree.audit(jax.jit(lambda s: s[:-1] - 1, donate_argnums=0), jnp.ones(7))
+    assert [finding.code for finding in ledger.findings] == ["DT401"]
+
+
+def test_audit_under_disable_jit_says_that_a_call_donates_nothing() -> None:
+    step = jax.jit(lambda s: s + 7, donate_argnums=0)
+    with jax.disable_jit():
+        ledger = donatree.audit(step, jnp.ones(3))
+    assert [(e.stopped_at, e.finding) for e in ledger.entries] == [(Gate.ASKED, "DT102")]
+    assert donatree.audit(step, jnp.ones(3)).kept_in_place == 12

@@ -33,26 +33,11 @@ pytestmark = pytest.mark.skipif(
 
 HERE = Path(__file__).parent
 JAX_05 = jax.__version_info__ < (0, 6)
-NAMES_05 = "on JAX 0.5 keyword arguments get the names of their neighbours"
-WRONG: dict[str, str] = {
-    "batch_is_donated_by_mistake": "the scalar loss is taken for the batch's successor: DT401",
-    "complex_leaves": "a complex leaf is counted with half its bytes",
-    "sharded_leaf_is_never_used": "a pruned leaf is counted with its global bytes",
-} | (
-    {
-        "declared_by_position_and_passed_by_keyword": NAMES_05,
-        "declared_in_both_ways_and_passed_otherwise": NAMES_05,
-    }
-    if JAX_05
-    else {}
-)
 
 
-def of(devices: int, *, judged: bool) -> list[Any]:
-    """Cases as parameters; those that donatree gets wrong are marked where it is judged."""
-    marks = {name: [pytest.mark.xfail(reason=why)] for name, why in WRONG.items() if judged}
-    chosen = [each for each in CASES.values() if each.devices == devices]
-    return [pytest.param(each, id=each.name, marks=marks.get(each.name, ())) for each in chosen]
+def of(devices: int) -> list[Any]:
+    """Cases as parameters."""
+    return [pytest.param(each, id=each.name) for each in CASES.values() if each.devices == devices]
 
 
 def truth_of(case: Case) -> Truth:
@@ -101,12 +86,12 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.filterwarnings("always")
-@pytest.mark.parametrize("case", of(1, judged=True))
+@pytest.mark.parametrize("case", of(1))
 def test_the_ledger_says_what_is_true(case: Case) -> None:
     assert said(audit(case.make())) == written(truth_of(case))
 
 
-@pytest.mark.parametrize("case", of(8, judged=True))
+@pytest.mark.parametrize("case", of(8))
 def test_the_ledger_says_what_is_true_on_eight_devices(case: Case, on_eight_devices: Any) -> None:
     assert on_eight_devices["cases"][case.name]["said"] == as_json(written(truth_of(case)))
 
@@ -125,7 +110,7 @@ def gone_of(truth: Truth, found: list[bool | None]) -> list[bool | None]:
     return [None if gone is None else granted for gone, granted in zip(found, asked, strict=True)]
 
 
-@pytest.mark.parametrize("case", of(1, judged=False))
+@pytest.mark.parametrize("case", of(1))
 def test_jax_itself_does_what_the_table_says(case: Case) -> None:
     truth = truth_of(case)
     call = case.make()
@@ -135,7 +120,7 @@ def test_jax_itself_does_what_the_table_says(case: Case) -> None:
         assert gone == gone_of(truth, gone)
 
 
-@pytest.mark.parametrize("case", of(8, judged=False))
+@pytest.mark.parametrize("case", of(8))
 def test_jax_itself_does_what_the_table_says_on_eight_devices(
     case: Case, on_eight_devices: Any
 ) -> None:
@@ -218,7 +203,6 @@ def test_shapes_are_counted_per_device_where_the_jit_gives_shardings(on_eight_de
     assert (found["said"], found["global"], found["devices"]) == (as_json(STATE_8), 3112, 8)
 
 
-@pytest.mark.xfail(reason="`in_shardings` says it all, yet the note says one device was assumed")
 def test_nothing_is_left_open_where_the_jit_gives_shardings(on_eight_devices: Any) -> None:
     assert on_eight_devices["shapes"]["in_shardings"]["left_open"] == []
 
@@ -243,7 +227,7 @@ def test_pmap_is_seen_where_it_goes_through_jit(on_eight_devices: Any) -> None:
     assert found["said"][2]["rows"][0][2:4] == [64, None]
 
 
-@pytest.mark.xfail(reason="names of pmap's own wrapper: `flat_args[0]` of `_fun`")
+@pytest.mark.xfail(reason="a limit, said in the docs: JAX's names of pmap's own wrapper stand")
 def test_pmap_is_named_as_the_user_wrote_it(on_eight_devices: Any) -> None:
     found = on_eight_devices["pmap"]
     if not found["through_jit"]:

@@ -146,10 +146,6 @@ def test_warning_comes_once_for_each_compile_and_goes_into_the_ledger() -> None:
     ]
 
 
-@pytest.mark.xfail(
-    jax.__version_info__ < (0, 6),
-    reason="on JAX 0.5 the second ledger differs by the note about the warning, and stays",
-)
 @pytest.mark.filterwarnings("always")
 def test_lowering_again_what_was_called_gives_no_second_ledger() -> None:
     step = shortening()

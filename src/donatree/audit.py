@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
+import warnings
 from typing import Any
 
 from donatree.errors import DonationError, DonatreeError, TargetError
@@ -35,6 +36,7 @@ def audit(step: Any, /, *args: Any, **kwargs: Any) -> Ledger:
         >>> audit(step, {"w": jax.ShapeDtypeStruct((4, 4), jnp.float32)}).summary
         '64 of 64 bytes, 1 of 1 leaves'
     """
+    from donatree._jax import stages
     from donatree.watch.recorder import Recorder
 
     if not callable(getattr(step, "lower", None)):
@@ -43,23 +45,18 @@ def audit(step: Any, /, *args: Any, **kwargs: Any) -> Ledger:
             "method"
         )
     recorder = Recorder(everything=True, thread=threading.get_ident())
-    recorder.start()
-    try:
+    with warnings.catch_warnings():
+        # Also where the program makes warnings errors: the ledger is what says it here.
+        warnings.filterwarnings("always", message="Some donated buffers were not usable")
+        recorder.start()
         try:
-            lowered = _innermost(step.lower(*args, **kwargs))
-        except DonatreeError:
-            raise
-        except Exception as error:
-            line = f"{type(error).__name__}: {first_line(error)}"
-            raise TargetError(
-                f"JAX refuses `{_name(step)}` with these arguments: {line}"
-            ) from error
-        inner = list(recorder.ledgers)
-        recorder.associate(lowered._lowering)
-        with contextlib.suppress(Exception):  # the ledger says what ended the compile
-            lowered.compile()
-    finally:
-        recorder.stop()
+            lowered = _lower(step, args, kwargs)
+            inner = list(recorder.ledgers)
+            recorder.associate(stages.computation_of(lowered))
+            with contextlib.suppress(Exception):  # the ledger says what ended the compile
+                lowered.compile()
+        finally:
+            recorder.stop()
     for fault in recorder.faults:
         raise RuntimeError(f"donatree failed in {fault.where}: {fault.error}\n{fault.traceback}")
     ledger = recorder.ledgers[-1]
@@ -68,13 +65,22 @@ def audit(step: Any, /, *args: Any, **kwargs: Any) -> Ledger:
     )
 
 
-def _innermost(lowered: Any) -> Any:
-    """JAX's own `Lowered` inside the ones of equinox and flax."""
-    for _ in range(4):
-        if hasattr(lowered, "_lowering"):
-            return lowered
-        lowered = lowered.lowered
-    raise TargetError(f"`lower` gave a {type(lowered).__name__}, which holds no lowering of JAX's")
+def _lower(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """JAX's own `Lowered`."""
+    from donatree._jax import stages
+
+    try:
+        found = step.lower(*args, **kwargs)
+    except DonatreeError:
+        raise
+    except Exception as error:
+        line = f"{type(error).__name__}: {first_line(error)}"
+        raise TargetError(f"JAX refuses `{_name(step)}` with these arguments: {line}") from error
+    lowered = stages.jax_lowered(found)
+    if lowered is None:
+        kind = type(found).__name__
+        raise TargetError(f"`lower` gave a {kind}, which holds no lowering of JAX's")
+    return lowered
 
 
 def _name(step: Any) -> str:

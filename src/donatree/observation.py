@@ -29,6 +29,7 @@ class Request:
         asked: flat indices that the outermost jit recorded as donated.
         why_not: for promised leaves that were not asked, the reason that was seen.
         declared: the declaration as the user wrote it, ``donate_argnums=0``.
+        on_one_device: flat indices of leaves that are arrays on a single device.
         undelivered: parts of the declaration that no argument of this call answers.
         location: where the function is defined.
         call: where it was called.
@@ -42,6 +43,7 @@ class Request:
     why_not: Mapping[int, WhyNotAsked] = field(default_factory=dict)
     declared: str = ""
     undelivered: tuple[str, ...] = ()
+    on_one_device: frozenset[int] = frozenset()
     location: Location | None = None
     call: Location | None = None
     outer: str | None = None

@@ -37,24 +37,15 @@ def whole(step: F, /) -> F:
         >>> step(jnp.zeros(2)).tolist()
         [1.0, 1.0]
     """
-    inner = _jitted(step)
+    from donatree._jax import stages
+
+    inner = stages.jitted_inside(step)
     if inner is None:
         raise TargetError(
             f"`{getattr(step, '__name__', step)}` is not jitted: put `whole` above `jax.jit`"
         )
     _watch_over(inner)
     return step
-
-
-def _jitted(step: Any) -> Any:
-    """JAX's own function inside `step`, or None."""
-    for name in ("_cached", "jitted_fn", "inner"):  # equinox, flax nnx (class and closure)
-        if hasattr(step, name):
-            return _jitted(getattr(step, name))
-    if hasattr(step, "_jit_info") or hasattr(step, "_cache_size"):
-        return step
-    wrapped = getattr(step, "__wrapped__", None)
-    return _jitted(wrapped) if wrapped is not None else None
 
 
 def _watch_over(inner: Any) -> None:
@@ -67,6 +58,7 @@ def _watch_over(inner: Any) -> None:
 
 
 def _make_guard() -> Any:
+    from donatree._jax import stages
     from donatree.audit import require
     from donatree.ledger import Ledger
     from donatree.watch.recorder import Recorder
@@ -81,7 +73,7 @@ def _make_guard() -> Any:
             self._functions: dict[int, Any] = {}
 
         def add(self, inner: Any) -> None:
-            key = id(inner._fun)
+            key = id(stages.function_of(inner))
             self._functions[key] = weakref.ref(inner, lambda _: self._functions.pop(key, None))
 
         def wants(self, fun: Any, info: Any) -> bool:
@@ -91,7 +83,7 @@ def _make_guard() -> Any:
             pass
 
         def refuse(self, info: Any, ledger: Ledger) -> None:
-            self.ledgers.clear()
+            self.forget()
             if ledger.lost:
                 require(ledger)
 

@@ -65,16 +65,11 @@ def _name(key: str, path: Sequence[Any], parameters: Parameters, function: Any) 
     if key == "fun":
         return _name_inside(function, path)
     if key == "first":
-        where, rest = parameters.by_position(0), path
-    else:
-        half, which, *rest = path  # (rest_args, kwargs)
-        by_position = half.idx == 0
-        where = (
-            parameters.by_position(which.idx + 1)
-            if by_position
-            else parameters.by_keyword(which.key)
-        )
-    return where + _text(rest)
+        return parameters.by_position(0) + _text(path)
+    half, which, *rest = path  # (rest_args, kwargs)
+    if half.idx == 1:
+        return parameters.by_keyword(which.key) + _text(rest)
+    return parameters.by_position(which.idx + 1) + _text(rest)
 
 
 def _name_inside(function: Any, path: Sequence[Any]) -> str:

@@ -100,11 +100,7 @@ def buffer_assignment_is_readable() -> bool:
     import jax.numpy as jnp
 
     compiled = jax.jit(jnp.sin).lower(jax.ShapeDtypeStruct((3,), jnp.float32)).compile()
-    statistics: Any = compiled.memory_analysis()
-    for name in ("serialized_buffer_assignment_proto", "buffer_assignment"):
-        if getattr(statistics, name, None):
-            return True
-    return False
+    return bool(getattr(compiled.memory_analysis(), "serialized_buffer_assignment_proto", None))
 
 
 def hook_exists(module: str, path: str) -> bool:

@@ -23,7 +23,9 @@ JAX, and `tests/test_jax_room.py` fails when one of them goes.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -58,16 +60,22 @@ class Observer(Protocol):
 
 _lock = threading.Lock()
 _observers: tuple[Observer, ...] = ()
-_originals: dict[str, Any] = {}
+_originals: list[tuple[Any, str, Any]] = []
+_gone: dict[str, Exception] = {}
 
 
 def attach(observer: Observer) -> None:
-    """Start telling `observer`; the first one wraps the three functions."""
+    """Start telling `observer`; the first one wraps JAX's functions.
+
+    A function that this JAX does not have is told as a fault; the others are wrapped all the same.
+    """
     global _observers
     with _lock:
         if not _observers:
             _install()
         _observers = (*_observers, observer)
+    for name, error in _gone.items():
+        _blame(observer, f"hook {name}", error)
 
 
 def detach(observer: Observer) -> None:
@@ -87,33 +95,40 @@ def tell(method: str, *arguments: Any) -> None:
         except DonationError:
             raise
         except Exception as error:
-            observer.fault(method, error)
+            _blame(observer, method, error)
+
+
+def _blame(observer: Observer, where: str, error: Exception) -> None:
+    with contextlib.suppress(Exception):
+        observer.fault(where, error)
 
 
 def _install() -> None:
-    import jax
-    from jax._src import api, pjit, traceback_util
-    from jax._src.interpreters import pxla
+    from jax._src import traceback_util
 
+    _gone.clear()
     traceback_util.register_exclusion(__file__)
-    _replace(jax, "disable_jit", _wrap_disable_jit)
-    _replace(api, "disable_jit", _wrap_disable_jit)
-    _replace(pjit, "_parse_jit_arguments", _wrap_parse)
-    _replace(pjit, "_infer_params", _wrap_infer_params)
-    _replace(pxla, "lower_sharding_computation", _wrap_lower)
-    _replace(pxla.MeshComputation, "compile", _wrap_compile)
+    for module, path, wrap in _HOOKS:
+        try:
+            _replace(module, path, wrap)
+        except (ImportError, AttributeError) as error:
+            _gone[f"{module}.{path}"] = error
 
 
 def _uninstall() -> None:
     while _originals:
-        _, (owner, name, original) = _originals.popitem()
+        owner, name, original = _originals.pop()
         setattr(owner, name, original)
 
 
-def _replace(owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+def _replace(module: str, path: str, wrap: Callable[[Any], Any]) -> None:
+    *holders, name = path.split(".")
+    owner: Any = importlib.import_module(module)
+    for holder in holders:
+        owner = getattr(owner, holder)
     original = getattr(owner, name)
-    _originals[f"{owner.__name__}.{name}"] = (owner, name, original)
     setattr(owner, name, wrap(original))
+    _originals.append((owner, name, original))
 
 
 def _wrap_disable_jit(original: Any) -> Any:
@@ -168,3 +183,13 @@ def _wrap_compile(original: Any) -> Any:
         return executable
 
     return compile_computation
+
+
+_HOOKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("jax", "disable_jit", _wrap_disable_jit),
+    ("jax._src.api", "disable_jit", _wrap_disable_jit),
+    ("jax._src.pjit", "_parse_jit_arguments", _wrap_parse),
+    ("jax._src.pjit", "_infer_params", _wrap_infer_params),
+    ("jax._src.interpreters.pxla", "lower_sharding_computation", _wrap_lower),
+    ("jax._src.interpreters.pxla", "MeshComputation.compile", _wrap_compile),
+)

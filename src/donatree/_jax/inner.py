@@ -13,15 +13,21 @@ from donatree.observation import Observation, Request
 
 def is_being_staged() -> bool:
     """Whether this thread is tracing a function into a jaxpr (and not just transforming one)."""
-    from jax._src import core
-    from jax._src.interpreters import partial_eval
-
-    trace = core.trace_ctx.trace
+    context, staging = _tracing()
+    trace = context.trace
     while trace is not None:
-        if isinstance(trace, partial_eval.DynamicJaxprTrace):
+        if isinstance(trace, staging):
             return True
         trace = getattr(trace, "parent_trace", None)
     return False
+
+
+@cache
+def _tracing() -> tuple[Any, type]:
+    from jax._src import core
+    from jax._src.interpreters import partial_eval
+
+    return core.trace_ctx, partial_eval.DynamicJaxprTrace
 
 
 def donating_jits(
@@ -97,9 +103,9 @@ def _bodies(params: Mapping[str, Any]) -> Iterator[Any]:
 
 @cache
 def _jaxpr_types() -> tuple[type, ...]:
-    from jax.extend import core
+    from jax._src import core  # `jax.extend` brings all of pallas with it
 
-    return core.Jaxpr, core.ClosedJaxpr
+    return core.Jaxpr, getattr(core, "ClosedJaxpr", core.Jaxpr)  # one class since JAX 0.12
 
 
 def _seen(equation: Any, known: Mapping[int, Request]) -> Request | None:

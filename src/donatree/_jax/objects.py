@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 _LIMIT = 500_000
-# What an nnx.List and an nnx.State keep inside and are indexed like (flax 0.10 to 0.12).
-_INSIDES = {"_items": list, "_mapping": dict}
-_VALUE_NAMES = ("_raw_value", "raw_value", "_value", "value")
+# Where an nnx Variable (flax 0.12.1 on, earlier) and a VariableState (flax 0.10) keep their array.
+# A module of the user's may well have a `value`, but never nnx's own mark beside it.
+_VALUE_NAMES = ("_raw_value", "raw_value", "value")
+_VARIABLE_MARK = "_var_metadata"
+_STATE_INSIDE = "_mapping"  # what an nnx State is indexed like
 
 
 def paths_by_identity(roots: Iterable[tuple[str, Any]]) -> dict[int, str]:
@@ -52,12 +54,12 @@ def _children(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield f"{path}[{index}]", each
     else:
         attributes = _attributes(value)
-        held = next((n for n in _VALUE_NAMES if n in attributes), None)
-        if held is not None:
-            yield path, attributes.pop(held)
-        for name, kind in _INSIDES.items():
-            if isinstance(attributes.get(name), kind):
-                yield path, attributes.pop(name)
+        if _VARIABLE_MARK in attributes:
+            held = next((name for name in _VALUE_NAMES if name in attributes), None)
+            if held is not None:
+                yield path, attributes.pop(held)
+        if isinstance(attributes.get(_STATE_INSIDE), dict):
+            yield path, attributes.pop(_STATE_INSIDE)
         is_mapping = isinstance(value, Mapping)  # an nnx.Dict keeps its items as attributes
         for name in sorted(attributes, key=lambda name: name.startswith("_")):
             yield _attribute_path(path, name, is_mapping), attributes[name]
@@ -83,6 +85,6 @@ def _attributes(value: Any) -> dict[str, Any]:
                 attributes[name] = object.__getattribute__(value, name)
             except AttributeError:
                 continue
-    # nnx.List of flax 0.12.0 keeps its elements in `__dict__` under their numbers.
+    # nnx.List keeps its elements in `__dict__` under their numbers.
     named = {str(name): each for name, each in attributes.items()}
     return {name: each for name, each in named.items() if not name.endswith("__state")}

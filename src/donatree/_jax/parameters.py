@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 
@@ -42,3 +43,30 @@ class Parameters:
         if self._words is None or name in self._known:
             return name
         return f"{self._words}[{name!r}]"
+
+
+def in_flatten_order(
+    names: Sequence[str], function: Any, kwargs: Mapping[str, Any], static: Collection[str]
+) -> list[str]:
+    """JAX's names of all leaves, with those of keyword arguments in the order of the leaves.
+
+    Keyword arguments are flattened sorted by name. Up to 0.5 JAX gives their names in the order
+    of the signature, so that `step(b=..., a=...)` gets them the wrong way round.
+
+    Args:
+        names: JAX's names of the leaves, those of keyword arguments last.
+        function: the function that was called.
+        kwargs: its keyword arguments, static ones included.
+        static: names of the static ones.
+    """
+    import jax
+
+    dynamic = sorted(name for name in kwargs if name not in static)
+    if len(dynamic) < 2:
+        return list(names)
+    known = Parameters(function)
+    made: list[str] = []
+    for name in dynamic:
+        paths, _ = jax.tree_util.tree_flatten_with_path(kwargs[name])
+        made += [known.by_keyword(name) + jax.tree_util.keystr(path) for path, _ in paths]
+    return [*names[: len(names) - len(made)], *made]

@@ -77,7 +77,7 @@ def observe(
     slots: Sequence[Slot],
     shapes_only: bool = False,
 ) -> Observation:
-    """Join everything that is known of one compile.
+    """Join everything that is known of one compile, but XLA's totals: see `with_totals`.
 
     Args:
         computation: JAX's `MeshComputation`.
@@ -115,7 +115,6 @@ def observe(
     out_specs = specs.specs_of(details["global_out_avals"], out_shardings, out_layouts)
     backend = details["backend"]
     platform = str(backend.platform)
-    statistics = _statistics(executable)
     header, header_error = _header(executable)
     return Observation(
         request=dataclasses.replace(request, leaves=leaves),
@@ -131,11 +130,9 @@ def observe(
         platform_donates=_platform_donates(computation, platform),
         devices=int(details.get("num_devices") or 1),
         outputs_given=tuple(_is_given(each) for each in details["out_shardings"]),
-        alias_size_in_bytes=_number(statistics, "alias_size_in_bytes"),
-        argument_bytes=_number(statistics, "argument_size_in_bytes"),
         jax_warning=lowering.warning if lowering else None,
         compile_error=_first_line(error),
-        shapes_only=shapes_only,
+        shapes_only=shapes_only and not all(_is_given(each) for each in details["in_shardings"]),
     )
 
 
@@ -226,13 +223,25 @@ _LEFT_OUT = (
 )
 
 
-def _statistics(executable: Any) -> Any:
-    if executable is None:
-        return None
+def with_totals(observation: Observation, loaded: Any) -> Observation:
+    """Adds XLA's totals of aliased and argument bytes, per device.
+
+    Since jaxlib 0.10 the call simulates the heap of the whole program (measured: 0.12 s of CPU
+    time for a training step of 12 layers that compiles in 5 s).
+
+    Args:
+        observation: of the same compile.
+        loaded: jaxlib's loaded executable.
+    """
     try:
-        return executable.memory_analysis()
+        statistics = loaded.get_compiled_memory_stats()
     except Exception:
-        return None  # not every backend keeps statistics; the report says that they are not read
+        return observation  # not every backend keeps them; the totals stay None
+    return dataclasses.replace(
+        observation,
+        alias_size_in_bytes=_number(statistics, "alias_size_in_bytes"),
+        argument_bytes=_number(statistics, "argument_size_in_bytes"),
+    )
 
 
 def _number(statistics: Any, name: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from donatree._jax import facts, frames, specs, wrappers
+from donatree._jax.parameters import in_flatten_order
 from donatree.ledger import Leaf, Location, Slot
 from donatree.observation import Request, WhyNotAsked
 
@@ -54,7 +56,7 @@ def request_of(
     arguments = list(_arguments(signature, info, args, kwargs))
     count = arguments[-1].leaves.stop if arguments else 0
     avals = list(params.in_avals)[-count:] if count else []
-    names = leaf_names(jaxpr, count)
+    names = in_flatten_order(leaf_names(jaxpr, count), fun, kwargs, info.static_argnames)
     slot_names = list(result_names(jaxpr))
     user = frames.user_frame(frame)
     try:
@@ -65,9 +67,12 @@ def request_of(
     if wrapped is not None:
         names, slot_names = wrapped.leaves, wrapped.slots
         fun = wrapped.function
+    shardings = _shardings(info, args, kwargs)
     leaves = tuple(
         Leaf(name, argument_name(name), index, spec)
-        for index, (name, spec) in enumerate(zip(names, specs.specs_of(avals), strict=True))
+        for index, (name, spec) in enumerate(
+            zip(names, specs.specs_of(avals, shardings), strict=True)
+        )
     )
     slots = _slots(slot_names, jaxpr)
     flags = params.params["donated_invars"][-count:] if count else ()
@@ -82,6 +87,11 @@ def request_of(
             why_not=why,
             declared=_declared(signature, info),
             undelivered=undelivered,
+            on_one_device=frozenset(
+                index
+                for index, sharding in enumerate(shardings)
+                if sharding is not None and len(sharding.device_set) == 1
+            ),
             location=frames.location_of_function(fun),
             call=frames.location_of_frame(user),
         ),
@@ -89,15 +99,27 @@ def request_of(
     )
 
 
+def _shardings(info: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arrays' own shardings, for leaves that no compile will speak of: pruned ones."""
+    import jax
+
+    static = {number % len(args) if number < 0 else number for number in info.static_argnums}
+    dynamic = [value for position, value in enumerate(args) if position not in static]
+    named = {name: value for name, value in kwargs.items() if name not in info.static_argnames}
+    return [
+        None if isinstance(leaf, jax.core.Tracer) else getattr(leaf, "sharding", None)
+        for leaf in jax.tree_util.tree_leaves((dynamic, named))
+    ]
+
+
 def core_jaxpr(jaxpr: Any) -> Any:
-    """The jaxpr itself; `ClosedJaxpr` holds one up to JAX 0.11, and is one since 0.12."""
+    """The jaxpr itself; `ClosedJaxpr` holds one up to JAX 0.10, and is one since 0.11."""
     return getattr(jaxpr, "jaxpr", jaxpr)
 
 
 def leaf_names(jaxpr: Any, count: int) -> list[str]:
     """JAX's own names of the last `count` inputs (`state.opt_state[0].mu['w']`)."""
-    known = getattr(jaxpr.debug_info, "arg_names", None) or ()
-    known = list(known)[-count:] if count else []
+    known = list(jaxpr.debug_info.arg_names or ())[-count:] if count else []
     if len(known) != count:
         known = [""] * count
     return [name or f"argument[{index}]" for index, name in enumerate(known)]
@@ -105,10 +127,7 @@ def leaf_names(jaxpr: Any, count: int) -> list[str]:
 
 def result_names(jaxpr: Any) -> list[str]:
     """JAX's own names of the outputs (`result[0].w`)."""
-    found: Any = getattr(jaxpr.debug_info, "result_paths", None) or ()
-    if callable(found):
-        found = found()
-    known: list[Any] = [*found]
+    known: list[Any] = [*(jaxpr.debug_info.result_paths or ())]
     if len(known) != len(jaxpr.outvars):
         known = [""] * len(jaxpr.outvars)
     return [name or f"result[{index}]" for index, name in enumerate(known)]
@@ -249,6 +268,12 @@ def _declared(signature: inspect.Signature | None, info: Any) -> str:
 
 def _one_or_tuple(values: list[Any]) -> str:
     return repr(values[0]) if len(values) == 1 else repr(tuple(values))
+
+
+def while_jit_is_disabled(request: Request) -> Request:
+    """The request as a call would make it under `jax_disable_jit`: nothing is asked."""
+    why: dict[int, WhyNotAsked] = {**request.why_not, **dict.fromkeys(request.asked, "disable_jit")}
+    return dataclasses.replace(request, asked=frozenset(), why_not=why)
 
 
 def has_shapes_without_sharding(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -17,6 +17,8 @@ def bits_of(dtype: Any) -> int:
     XLA packs sub-byte types on the CPU: eight int4 are 4 bytes in `alias_size_in_bytes`
     (measured on JAX 0.7.2 and 0.12).
     """
+    if np.dtype(dtype).kind == "c":  # `finfo` speaks of the real part
+        return np.dtype(dtype).itemsize * 8
     for info in _number_infos():
         try:
             return int(info(dtype).bits)
@@ -120,13 +122,13 @@ def _sharding_text(sharding: Any, ndim: int) -> str | None:
     devices = getattr(sharding, "device_set", None)
     if devices is None or len(devices) <= 1:
         return None
+    if getattr(sharding, "is_fully_replicated", False):
+        return f"replicated on {len(devices)} devices"
     spec = getattr(sharding, "spec", None)
     if spec is not None:
         parts = [*spec, *[None] * (ndim - len(spec))]
         axes = ", ".join(f"{name}: {size}" for name, size in sharding.mesh.shape.items())
         return f"P({', '.join(repr(part) for part in parts)}) on ({axes})"
-    if getattr(sharding, "is_fully_replicated", False):
-        return f"replicated on {len(devices)} devices"
     return str(sharding)
 
 

@@ -72,7 +72,7 @@ def describe(group: Group, observation: Observation) -> Finding:
     """The finding for leaves whose successor has another dtype."""
     old, new = group.detail.split(" -> ")
     notes = []
-    if observation.jax_warning is None:
+    if all(entry.stopped_at is Gate.GRANTED for entry in group.entries):  # offered, then refused
         notes.append("JAX gives no warning here")
     notes.append("the next call meets another dtype and compiles again")
     return finding(

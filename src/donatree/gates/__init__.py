@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Sequence
 
@@ -31,8 +32,7 @@ def judge(observation: Observation) -> Ledger:
         for leaf in promised
     )
     entries, groups = causes.explain(entries, observation)
-    other, notes = _accounts_for_every_byte(entries, observation, aliases)
-    return Ledger(
+    ledger = Ledger(
         function=request.function,
         signature=_signature(request.leaves),
         donated_arguments=tuple(dict.fromkeys(leaf.argument for leaf in promised)),
@@ -43,6 +43,28 @@ def judge(observation: Observation) -> Ledger:
         devices=observation.devices,
         location=request.location,
         call=request.call,
+    )
+    return with_totals(ledger, observation, aliases)
+
+
+def with_totals(
+    ledger: Ledger, observation: Observation, aliases: granted.AliasMap | None = None
+) -> Ledger:
+    """Holds a ledger against XLA's own totals, which may be read later than all else.
+
+    Args:
+        ledger: what `judge` made of the observation, perhaps before it had its totals.
+        observation: with its totals.
+        aliases: the header's alias map where it is at hand.
+
+    Returns:
+        The ledger with the totals, and with notes on what the leaves do not account for.
+    """
+    if aliases is None and observation.header is not None:
+        aliases = granted.AliasMap.of(observation.header)
+    other, notes = _accounts_for_every_byte(ledger.entries, observation, aliases)
+    return dataclasses.replace(
+        ledger,
         alias_size_in_bytes=observation.alias_size_in_bytes,
         alias_not_donated_bytes=other,
         argument_bytes=observation.argument_bytes,

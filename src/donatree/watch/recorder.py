@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import traceback
 import weakref
@@ -13,7 +14,8 @@ from donatree import gates
 from donatree._jax import facts, frames, hooks, inner, read, request, warning
 from donatree.findings import dt102
 from donatree.ledger import Account, Fault, Finding, Ledger, Location, Slot
-from donatree.observation import Request
+from donatree.observation import Observation, Request
+from donatree.watch.totals import Totals
 
 
 @dataclass(slots=True)
@@ -37,6 +39,8 @@ class Recorder:
         thread: the only thread to listen to; None for all.
         told: called with each new ledger, on the thread that compiled.
         catch_warning: take JAX's own donation warning into the ledger instead of the terminal.
+        totals_later: read XLA's totals when the account is asked for, not at the compile; `told`
+            gets the ledgers without them.
     """
 
     follows_transforms = True
@@ -48,6 +52,7 @@ class Recorder:
         thread: int | None = None,
         told: Callable[[Ledger], None] | None = None,
         catch_warning: bool = True,
+        totals_later: bool = False,
     ) -> None:
         self._everything = everything
         self._thread = thread
@@ -63,6 +68,8 @@ class Recorder:
         self._declared: dict[tuple[str, Location | None], None] = {}
         self._disabled: tuple[Location | None] | None = None
         self._warned = warning.Catcher() if catch_warning else None
+        self._totals = Totals() if totals_later else None
+        self._learnt: dict[tuple[str, str], list[Ledger]] = {}  # as judged, without later totals
         self.ledgers: list[Ledger] = []
         self.faults: list[Fault] = []
 
@@ -78,8 +85,15 @@ class Recorder:
         if self._warned is not None:
             self._warned.remove()
 
-    def account(self, **more: Any) -> Account:
-        """All that was learnt so far."""
+    def account(self, *, totals: bool = True, **more: Any) -> Account:
+        """All that was learnt so far.
+
+        Args:
+            totals: read what XLA's totals are still to be read.
+            **more: fields of the account that the recorder does not know.
+        """
+        if totals and self._totals is not None:
+            self._totals.read_all()
         with self._lock:
             return Account(
                 ledgers=tuple(self.ledgers),
@@ -88,6 +102,12 @@ class Recorder:
                 versions=facts.versions(),
                 **more,
             )
+
+    def forget(self) -> None:
+        """Drops the ledgers."""
+        with self._lock:
+            self.ledgers.clear()
+            self._learnt.clear()
 
     def _program_findings(self) -> tuple[Finding, ...]:
         if self._disabled is None and self._declared and facts.jit_is_disabled():
@@ -133,6 +153,8 @@ class Recorder:
             found, slots = request.request_of(
                 fun, info, args, kwargs, params, frames.current_frame(2), self.fault
             )
+            if self._everything and facts.jit_is_disabled():
+                found = request.while_jit_is_disabled(found)
             shapes_only = request.has_shapes_without_sharding(args, kwargs)
             known = _Asked(found, slots, info, shapes_only, staged)
             self._remember(jaxpr, known)
@@ -203,21 +225,34 @@ class Recorder:
         if computation in self._judged:  # asked for again: a program with effects does at each call
             self.refuse(asked.info, self._judged[computation])
             return
-        ledger = gates.judge(
-            read.observe(
-                computation,
-                executable,
-                error,
-                self._lowerings.get(computation),
-                asked.request,
-                asked.slots,
-                asked.shapes_only,
-            )
+        observation = read.observe(
+            computation,
+            executable,
+            error,
+            self._lowerings.get(computation),
+            asked.request,
+            asked.slots,
+            asked.shapes_only,
         )
+        if executable is not None and self._totals is None:
+            observation = read.with_totals(observation, executable.xla_executable)
+        ledger = gates.judge(observation)
         if executable is not None:
             self._judged[computation] = ledger
-        self._learn(ledger)
+        place = self._learn(ledger)
+        if place is not None and executable is not None and self._totals is not None:
+            add = functools.partial(self._add_totals, place, ledger, observation)
+            self._totals.expect(executable, add)
         self.refuse(asked.info, ledger)
+
+    def _add_totals(
+        self, place: int, ledger: Ledger, observation: Observation, loaded: Any
+    ) -> None:
+        try:
+            whole = gates.with_totals(ledger, read.with_totals(observation, loaded))
+            self.ledgers[place] = whole
+        except Exception as error:
+            self.fault("totals", error)
 
     def wants(self, fun: Any, info: Any) -> bool:
         """Whether a function's requests are to be recorded."""
@@ -237,12 +272,20 @@ class Recorder:
     def _listens(self) -> bool:
         return self._thread is None or self._thread == threading.get_ident()
 
-    def _learn(self, ledger: Ledger) -> None:
+    def _learn(self, ledger: Ledger) -> int | None:
+        """Keeps a ledger that is new; returns its place among the ledgers, None where it is not."""
         if not (ledger.entries or ledger.findings or self._everything):
-            return  # it declares donation of nothing: `filter_jit(donate="none")` does
+            return None  # it declares donation of nothing: `filter_jit(donate="none")` does
         with self._lock:
-            if ledger in self.ledgers:
-                return
+            alike = self._learnt.setdefault((ledger.function, ledger.signature), [])
+            if any(
+                ledger.location == each.location and ledger.entries == each.entries
+                for each in alike
+            ):
+                return None  # compiled once more, for another call or ahead of time
+            alike.append(ledger)
+            place = len(self.ledgers)
             self.ledgers.append(ledger)
         if self._told is not None:
             self._told(ledger)
+        return place

@@ -54,14 +54,21 @@ class Session:
             self._witness.dismiss()
             self._witness = None
 
-    def account(self) -> Account:
-        """What was learnt so far; a fault of donatree's own is in it and never raised."""
+    def account(self, *, totals: bool = True) -> Account:
+        """What was learnt so far; a fault of donatree's own is in it and never raised.
+
+        Args:
+            totals: read what XLA's totals are still to be read, which takes its time.
+        """
         name = self._program.name if self._program.kind == "script" else f"-m {self._program.name}"
         ended = self._outcome.ended if self._outcome is not None else None
         if self._recorder is not None:
             try:
                 account = self._recorder.account(
-                    program=name, ended=ended, platform=_platform(self._recorder.ledgers)
+                    totals=totals,
+                    program=name,
+                    ended=ended,
+                    platform=_platform(self._recorder.ledgers),
                 )
                 return _with_faults(account, self._faults)
             except Exception as error:
@@ -81,7 +88,7 @@ class Session:
         try:
             from donatree.watch.recorder import Recorder
 
-            recorder = Recorder(told=self._tell)
+            recorder = Recorder(told=self._tell, totals_later=True)
             recorder.start()
             self._recorder = recorder
         except Exception as error:
@@ -92,7 +99,7 @@ class Session:
         if self._witness is None:
             return
         self._written.append(json.dumps(ledger.to_dict()))
-        rest = dataclasses.replace(self.account(), ledgers=()).to_dict()
+        rest = dataclasses.replace(self.account(totals=False), ledgers=()).to_dict()
         del rest["ledgers"]
         whole = f'{json.dumps(rest)[:-1]}, "ledgers": [{", ".join(self._written)}]}}'
         self._witness.tell(whole)

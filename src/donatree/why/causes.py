@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from donatree.ledger import ArraySpec, Entry, Gate, Slot, by_bytes
@@ -17,6 +17,9 @@ _NOT_ASKED = {
     "passed_by_keyword": "DT105",
     "passed_by_position": "DT105",
 }
+
+
+_LocalType = tuple[str, tuple[int, ...], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,9 @@ def explain(
         The entries with their codes, and the groups with the most lost bytes first.
     """
     taken = {entry.slot.flat_index: entry.leaf.path for entry in entries if entry.slot}
-    free = [slot for slot in observation.slots if slot.flat_index not in taken]
-    types = {_local_type(slot.spec) for slot in observation.slots}
+    slots = observation.slots
+    types = {_local_type(slot.spec) for slot in slots}
+    free = {_local_type(slot.spec) for slot in slots if slot.flat_index not in taken}
     grouped: dict[tuple[str, str, bool], list[Entry]] = defaultdict(list)
     answer = []
     for entry in entries:
@@ -78,15 +82,15 @@ def _order(group: Group) -> tuple[bool, int, str, str]:
     return (not group.lost, -group.bytes, group.code, group.detail)
 
 
-def _local_type(spec: ArraySpec) -> tuple[str, tuple[int, ...], str | None]:
+def _local_type(spec: ArraySpec) -> _LocalType:
     return spec.dtype, spec.local_shape, spec.memory_kind
 
 
 def _lost(
     entry: Entry,
     observation: Observation,
-    free: Iterable[Slot],
-    types: set[tuple[str, tuple[int, ...], str | None]],
+    free: set[_LocalType],
+    types: set[_LocalType],
     taken: dict[int, str],
 ) -> tuple[str, str]:
     if entry.stopped_at is Gate.ASKED:
@@ -100,8 +104,7 @@ def _lost(
     if successor is None:
         if _local_type(leaf) not in types:
             return "DT301", ""
-        mine = _local_type(leaf)
-        return ("DT409", "") if any(_local_type(s.spec) == mine for s in free) else ("DT302", "")
+        return ("DT409" if _local_type(leaf) in free else "DT302"), ""
     drift = _drift(leaf, successor, observation)
     if drift is not None:
         return drift
@@ -119,13 +122,16 @@ def _drift(leaf: ArraySpec, successor: Slot, observation: Observation) -> tuple[
     if slot.memory_kind != leaf.memory_kind:
         return "DT304", f"{leaf.memory_kind} -> {slot.memory_kind}"
     if slot.sharding != leaf.sharding or slot.local_shape != leaf.local_shape:
-        given = observation.outputs_given
-        place = successor.flat_index
-        known = place < len(given) and given[place]
-        return "DT404" if known else "DT405", f"{leaf.sharding} -> {slot.sharding}"
+        code = "DT404" if _is_given(successor, observation) else "DT405"
+        return code, f"{leaf.sharding} -> {slot.sharding}"
     if slot.layout != leaf.layout:
         return "DT406", f"{leaf.layout or 'row-major'} -> {slot.layout or 'row-major'}"
     return None
+
+
+def _is_given(slot: Slot, observation: Observation) -> bool:
+    given = observation.outputs_given
+    return slot.flat_index < len(given) and given[slot.flat_index]
 
 
 def _price(entry: Entry, observation: Observation) -> tuple[str | None, str]:
@@ -141,6 +147,12 @@ def _price(entry: Entry, observation: Observation) -> tuple[str | None, str]:
                 mine, its = entry.leaf.spec.aval, successor.spec.aval
                 return "DT403", detail or f"{mine} -> {its}"
             return code, detail
+        if (
+            entry.leaf.flat_index in observation.request.on_one_device
+            and successor.spec.sharding is not None
+        ):
+            code = "DT404" if _is_given(successor, observation) else "DT405"
+            return code, f"one device -> {successor.spec.sharding}"
         if entry.leaf.spec.weak_type != successor.spec.weak_type:
             weak = "weak" if entry.leaf.spec.weak_type else "strong"
             strong = "strong" if entry.leaf.spec.weak_type else "weak"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,7 +17,7 @@ def pair(leaves: Sequence[Leaf], slots: Sequence[Slot]) -> dict[int, Slot]:
 
     For each argument the place in the result that repeats most of its inner paths is taken for
     its replacement; what does not fit there is tried one level down. An argument that is a bare
-    array has no inner path: it is paired with a slot of its own type, or with the only one left.
+    array has no inner path: it is paired with a slot of its own type, or of its shape.
 
     Args:
         leaves: of the donated arguments.
@@ -45,7 +46,7 @@ def pair(leaves: Sequence[Leaf], slots: Sequence[Slot]) -> dict[int, Slot]:
         else:
             _pair_tree(name, group, free, found)
     for leaf in bare:
-        _pair_bare(leaf, free, found)
+        _pair_bare(leaf, free, found, alone=len(slots) == 1)
     return found
 
 
@@ -110,15 +111,23 @@ def _bears(prefix: Path, name: str) -> bool:
     return bool(prefix) and prefix[-1].strip(".[]'\"") == name
 
 
-def _pair_bare(leaf: Leaf, free: dict[Path, Slot], found: dict[int, Slot]) -> None:
-    """A bare array: its own type first, then its shape or type with an equal name or rank."""
+def _pair_bare(leaf: Leaf, free: dict[Path, Slot], found: dict[int, Slot], *, alone: bool) -> None:
+    """A bare array: its own type first, then its shape or type with an equal name or rank.
+
+    A result that is one array and nothing else needs only the leaf's rank or element count.
+    """
     scored = [(_likeness(leaf, path, slot), path) for path, slot in free.items()]
     scored = [each for each in scored if each[0] > 0]
-    if not scored and len(free) == 1:
-        scored = [(1, next(iter(free)))]
+    if not scored and alone:
+        scored = [(1, path) for path, slot in free.items() if _same_rank_or_size(leaf, slot)]
     best = _first_best(scored)
     if best is not None:
         found[leaf.flat_index] = free.pop(best)
+
+
+def _same_rank_or_size(leaf: Leaf, slot: Slot) -> bool:
+    mine, its = leaf.spec.shape, slot.spec.shape
+    return len(mine) == len(its) or math.prod(mine) == math.prod(its)
 
 
 def _likeness(leaf: Leaf, path: Path, slot: Slot) -> int:

@@ -1,0 +1,47 @@
+"""What stands behind JAX's own stages: the function under a jit, the computation of a lowering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Where equinox, flax nnx (its class) and flax nnx up to 0.10 (its closure) keep JAX's function.
+_HOLDERS = ("_cached", "jitted_fn", "inner")
+
+
+def jitted_inside(step: Any) -> Any:
+    """JAX's own jitted function inside `step`, which may be that itself; None where there is none.
+
+    Args:
+        step: what `jax.jit`, `equinox.filter_jit` or `flax.nnx.jit` returned, or a wrapper of it.
+    """
+    for _ in range(32):
+        if hasattr(step, "_jit_info") or hasattr(step, "_cache_size"):  # the first since JAX 0.6
+            return step
+        held = next((name for name in (*_HOLDERS, "__wrapped__") if hasattr(step, name)), None)
+        if held is None:
+            return None
+        step = getattr(step, held)
+    return None
+
+
+def function_of(jitted: Any) -> Any:
+    """The function under the jit, the same object that `pjit._infer_params` is called with.
+
+    Args:
+        jitted: JAX's own jitted function.
+    """
+    return jitted._fun
+
+
+def jax_lowered(lowered: Any) -> Any:
+    """JAX's own `Lowered` inside those of equinox and flax nnx; None where there is none."""
+    for _ in range(4):
+        if hasattr(lowered, "_lowering"):
+            return lowered
+        lowered = getattr(lowered, "lowered", None)
+    return None
+
+
+def computation_of(lowered: Any) -> Any:
+    """The `MeshComputation` that JAX's `Lowered` compiles."""
+    return lowered._lowering
