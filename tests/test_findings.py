@@ -250,8 +250,8 @@ def test_the_failing_program_of_a_page_shows_its_code(code, told):
     assert "error" not in shown, shown["error"]
     assert shown["faults"] == []
     code = code_here(code, told)
-    (found,) = of_code(shown["watched"] if code == "DT102" else shown["findings"], code)
-    if RULES[code].describe is None or code == "DT102":
+    (found,) = of_code(shown["findings"], code)
+    if RULES[code].describe is None:
         return
     assert found["bytes"] > 0
     if code == "DT103":  # the leaves are those of the inner function, the ledger is the outer one's
@@ -326,12 +326,15 @@ def test_what_was_compiled_under_debug_nans_stays_without_donation_until_caches_
     assert told["DT101 failing"]["later"] == [0, 8_192]
 
 
-def test_disable_jit_is_told_by_watch_and_not_by_audit(told):
+def test_disable_jit_is_told_by_watch_as_a_finding_about_the_program(told):
     shown = told["DT102 failing"]
-    assert shown["kept"] == shown["promised_bytes"]
-    assert shown["findings"] == []
-    (found,) = shown["watched"]
+    (found,) = of_code(shown["watched"], "DT102")
+    assert found["headline"] == (
+        "nothing was donated to `train_step` while `jax_disable_jit` was on"
+    )
     assert "`train_step` is defined at DT102 failing:7" in found["notes"]
+    assert (found["leaves"], found["bytes"]) == ([], 0)
+    assert of_code(told["DT102 repaired"]["watched"], "DT102") == []
 
 
 def test_a_leaf_that_came_too_late_names_the_one_that_took_its_slot(told):

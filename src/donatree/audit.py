@@ -105,7 +105,7 @@ def require(ledger: Ledger) -> Ledger:
     """
     if not ledger.lost:
         return ledger
-    lines = [f"`{ledger.function}` keeps {ledger.summary} in place; lost:"]
+    lines = [f"`{ledger.function}` keeps {ledger.summary}; lost:"]
     lines += [
         f"  {entry.path}  {entry.leaf.spec.aval}  {entry.bytes:,} bytes  "
         f"stopped at {entry.stopped_at.label if entry.stopped_at else '?'}  {entry.finding}"

@@ -323,7 +323,7 @@ class Ledger:
 
     @property
     def summary(self) -> str:
-        """The fraction in words: ``80 of 84 bytes, 2 of 3 leaves``."""
+        """The fraction in words, for example ``80 of 84 bytes, 2 of 3 leaves``."""
         kept = len(self.entries) - len(self.lost)
         return (
             f"{self.kept_in_place:,} of {self.promised:,} bytes, "

@@ -29,9 +29,9 @@ def whole(step: F, /) -> F:
         TargetError: `step` is not jitted.
 
     Example:
-        >>> import jax, jax.numpy as jnp
+        >>> import functools, jax, jax.numpy as jnp
         >>> @whole
-        ... @jax.jit(donate_argnums=0) if False else lambda f: jax.jit(f, donate_argnums=0)
+        ... @functools.partial(jax.jit, donate_argnums=0)
         ... def step(x):
         ...     return x + 1
         >>> step(jnp.zeros(2)).tolist()

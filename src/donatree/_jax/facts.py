@@ -28,10 +28,10 @@ def versions() -> dict[str, str]:
     import jax
     import jaxlib.version
 
-    import donatree
+    from donatree import _version
 
     return {
-        "donatree": donatree.__version__,
+        "donatree": _version.__version__,
         "jax": jax.__version__,
         "jaxlib": jaxlib.version.__version__,
         "python": platform.python_version(),
@@ -117,6 +117,8 @@ def hook_exists(module: str, path: str) -> bool:
 
 
 HOOKS: tuple[tuple[str, str], ...] = (
+    ("jax._src.api", "disable_jit"),
+    ("jax._src.pjit", "_parse_jit_arguments"),
     ("jax._src.pjit", "_infer_params"),
     ("jax._src.interpreters.pxla", "lower_sharding_computation"),
     ("jax._src.interpreters.pxla", "MeshComputation.compile"),

@@ -40,7 +40,7 @@ def command(
         account = account_of(jitted, args, kwargs)
     except TargetError as error:
         raise failure(str(error)) from None
-    options = reports.Options(expand=expand, evidence=show_evidence)
+    options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
     publish(account, sys.stdout, report_file, json_file, options)
     return 1 if has_findings(account) else 0
 

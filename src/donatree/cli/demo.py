@@ -37,7 +37,7 @@ def command(
         versions=facts.versions(),
         platform=ledgers[0].platform,
     )
-    options = reports.Options(expand=expand, evidence=show_evidence)
+    options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
     publish(account, sys.stdout, report_file, json_file, options)
     leaf, batch = lesson.held_elsewhere()
     click.echo("\na leaf held under a second name while the state is donated (run, not audited)")

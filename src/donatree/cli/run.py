@@ -29,7 +29,7 @@ the program itself ended well."""
     "--fail-under",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="Exit 1 where less than PERCENT of the promised bytes are kept in place.",
+    help="Exit 1 where less than PERCENT of the promised bytes pass every gate checked.",
 )
 @report_options
 @click.argument("name", metavar="SCRIPT.py | -m MODULE")
@@ -59,7 +59,7 @@ def command(
     if os.getpid() != process:
         return outcome  # a child that the program forked: the report is its parent's
     account = session.account()
-    options = reports.Options(expand=expand, evidence=show_evidence)
+    options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
     try:
         publish(account, sys.stderr, report_file, json_file, options)
     except Exception as error:

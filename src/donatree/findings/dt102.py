@@ -21,10 +21,10 @@ The same on every JAX measured, 0.5.3 to 0.12.0.1.
 
 ## Limits
 
-The finding is about the program, so it counts no bytes and names no leaf.
-`donatree run` and `donatree.watch()` report it; a function that was jitted before the watch began
-is not known to them.
-`donatree.audit` does not report it: it compiles the function whatever the flag says.
+`donatree.audit` names the leaves, by the flag as it stands when it is called.
+In `donatree run` and `donatree.watch()` the finding is about the program: it counts no bytes and
+names no leaf.
+A function that was jitted before the watch began is not known to them.
 """
 
 from __future__ import annotations
