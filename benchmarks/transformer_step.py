@@ -92,16 +92,19 @@ def small_step(state: dict[str, jax.Array]) -> dict[str, jax.Array]:
     return {name: leaf + 1 for name, leaf in state.items()}
 
 
-def seconds_per_call(call: Callable[[Any], Any], state: Any, calls: int, per_sample: int) -> float:
-    """The median over `calls` samples of `per_sample` calls each."""
-    samples = []
+def seconds_per_call(
+    call: Callable[[Any], Any], state: Any, calls: int, per_sample: int
+) -> tuple[float, float]:
+    """The median of wall and of CPU seconds over `calls` samples of `per_sample` calls each."""
+    walls, cpus = [], []
     for _ in range(calls):
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         for _ in range(per_sample):
             state = call(state)
         jax.block_until_ready(state)
-        samples.append((time.perf_counter() - start) / per_sample)
-    return statistics.median(samples)
+        walls.append((time.perf_counter() - start) / per_sample)
+        cpus.append((time.process_time() - cpu_start) / per_sample)
+    return statistics.median(walls), statistics.median(cpus)
 
 
 def main() -> None:
@@ -121,11 +124,15 @@ def main() -> None:
     first, first_cpu = time.perf_counter() - start, time.process_time() - cpu_start
 
     small = small_step(small)
+    steady = seconds_per_call(lambda s: train_step(s, tokens, targets)[0], state, calls, 1)
+    small_steady = seconds_per_call(small_step, small, 200, 100)
     measured = {
         "first": first,
         "first cpu": first_cpu,
-        "steady": seconds_per_call(lambda s: train_step(s, tokens, targets)[0], state, calls, 1),
-        "small": seconds_per_call(small_step, small, 200, 100),
+        "steady": steady[0],
+        "steady cpu": steady[1],
+        "small": small_steady[0],
+        "small cpu": small_steady[1],
         "loss": float(loss),
         "leaves": len(jax.tree.leaves(state)),
         "jax": jax.__version__,

@@ -6,6 +6,8 @@ stay in the compiled step, and the new ones take their memory.
 
 from __future__ import annotations
 
+from functools import partial
+
 import digits
 import flax.linen as nn
 import jax
@@ -38,7 +40,7 @@ class Net(nn.Module):
 
 def create(key):
     net = Net()
-    variables = net.init(key, jnp.zeros((1, 8, 8)), train=False)
+    variables = jax.jit(partial(net.init, train=False))(key, jnp.zeros((1, 8, 8)))
     state = TrainState.create(
         apply_fn=net.apply,
         params=variables["params"],

@@ -11,6 +11,7 @@ from functools import partial
 import digits
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 ROWS, TOP, WIDTH, HEADS, DEPTH = 8, 3, 32, 4, 2
@@ -19,12 +20,11 @@ ROUNDS, STEPS, BATCH = 4, 60, 64
 optimizer = optax.adam(3e-3)
 
 
-@jax.jit
-def init(key):
-    keys = iter(jax.random.split(key, 3 + 4 * DEPTH))
+def init(seed):
+    rng = np.random.default_rng(seed)
 
     def dense(n_in, n_out):
-        return jax.random.normal(next(keys), (n_in, n_out)) * 0.3 / n_in**0.5
+        return jnp.array(rng.normal(size=(n_in, n_out)) * 0.3 / n_in**0.5, jnp.float32)
 
     blocks = [
         {
@@ -107,7 +107,7 @@ def train_step(params, opt_state, images):
 
 def main():
     train, (held_out, _) = digits.load()
-    params = init(jax.random.key(0))
+    params = init(seed=0)
     opt_state = optimizer.init(params)
     for step, (images, _) in enumerate(digits.batches(*train, BATCH, ROUNDS * STEPS + 1)):
         if step % STEPS == 0:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import digits
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 WIDTH, HEADS, DEPTH, CLASSES = 32, 4, 2, 10
@@ -38,12 +39,11 @@ def to_float32(tree):
     return jax.tree.map(lambda x: x.astype(jnp.float32), tree)
 
 
-@jax.jit
-def init(key):
-    keys = iter(jax.random.split(key, 3 + 4 * DEPTH))
+def init(seed):
+    rng = np.random.default_rng(seed)
 
     def dense(n_in, n_out):
-        return (jax.random.normal(next(keys), (n_in, n_out)) / n_in**0.5).astype(jnp.bfloat16)
+        return jnp.array(rng.normal(size=(n_in, n_out)) / n_in**0.5, jnp.bfloat16)
 
     params = {
         "embed": dense(8, WIDTH),
@@ -99,7 +99,7 @@ def train_step(state, images, labels):
 
 def main():
     train, held_out = digits.load()
-    state = init(jax.random.key(0))
+    state = init(seed=0)
     for step, (images, labels) in enumerate(digits.batches(*train, BATCH, STEPS)):
         state, loss = train_step(state, images, labels)
         if step % 50 == 0:

@@ -338,3 +338,25 @@ def test_audit_under_disable_jit_says_that_a_call_donates_nothing() -> None:
         ledger = donatree.audit(step, jnp.ones(3))
     assert [(e.stopped_at, e.finding) for e in ledger.entries] == [(Gate.ASKED, "DT102")]
     assert donatree.audit(step, jnp.ones(3)).kept_in_place == 12
+
+
+def test_require_raises_where_only_a_finding_says_that_nothing_was_asked() -> None:
+    inner = jax.jit(lambda s: s * 2, donate_argnums=0)
+    ledger = donatree.audit(jax.jit(lambda s: inner(s) + 1), jnp.ones(4))
+    assert ledger.entries == ()
+    with pytest.raises(donatree.DonationError, match="DT103"):
+        donatree.require(ledger)
+
+    def variadic(*args: Any, **kwargs: Any) -> Any:
+        return (kwargs["state"] if kwargs else args[0]) + 1
+
+    with pytest.raises(donatree.DonationError, match="DT104"):
+        donatree.whole(jax.jit(variadic, donate_argnums=0))(state=jnp.ones(3))
+
+
+def test_disabled_jit_is_no_warning_about_functions_that_were_compiled() -> None:
+    with donatree.watch() as watched:
+        jax.jit(lambda s: s + 9, donate_argnums=0)(jnp.ones(4))
+        with jax.disable_jit():
+            jnp.ones(3) + 1
+    assert [(f.code, f.level) for f in watched.findings] == [("DT102", "note")]

@@ -100,7 +100,7 @@ def test_only_the_docstring_names_donatree(script):
 @pytest.mark.parametrize("name", NEEDS)
 def test_twins_differ_in_little(name):
     changed = set(parts(name)[1].splitlines()) ^ set(parts(f"{name}_repaired")[1].splitlines())
-    assert 0 < len(changed) <= 20
+    assert 0 < len(changed) <= 25
 
 
 @pytest.mark.parametrize("name", NEEDS)

@@ -640,8 +640,8 @@ def references(number: int) -> Finding | None:
 def test_findings_about_a_program_or_a_call_are_well_worded():
     place, error = Location("train.py", 7), "ValueError: `x` is what?"
     found = [
-        dt102.about([("train_step", place)], place),
-        dt102.about([(f"step_{index}", None) for index in range(6)], None),
+        dt102.about([("train_step", place)], place, True),
+        dt102.about([(f"step_{index}", None) for index in range(6)], None, False),
         lost_declaration("positional argument 0"),
         lost_declaration("positional argument 0", "keyword argument `x`"),
         references(1),

@@ -16,36 +16,42 @@ import re
 import sys
 import threading
 import tomllib
+import traceback
+import warnings
 import weakref
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.core
 import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax._src import api, api_util, core, pjit
+from jax._src import core, pjit
 from jax._src.interpreters import pxla
 
 import donatree
 from donatree._jax import equinox as equinox_names
-from donatree._jax import facts, hooks, objects, read, request, stages
+from donatree._jax import facts, hooks, inner, objects, read, request, sources, specs, stages
 from donatree.errors import DonationError
 from donatree.ledger import Ledger
 from donatree.reports import Options, terminal
+from donatree.watch import Watched
 from donatree.watch.recorder import Recorder
 
 ROOT = Path(__file__).parents[1]
-HERE = jax.__version_info__[:2]
 
 
 def version(text: str) -> tuple[int, int]:
     major, minor = re.findall(r"\d+", text)[:2]
     return int(major), int(minor)
+
+
+HERE = version(jax.__version__)
 
 
 def oldest_supported() -> tuple[int, int]:
@@ -68,12 +74,41 @@ class Ear:
     """An observer that keeps what it is told."""
 
     def __init__(self) -> None:
-        self.heard: dict[str, list[tuple[Any, ...]]] = {}
+        self.heard: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name not in {*OBSERVER, "fault"}:
-            raise AttributeError(name)
-        return lambda *arguments: self.heard.setdefault(name, []).append(arguments)
+    def declared(self, fun: Any, info: Any) -> None:
+        self.hear("declared", fun, info)
+
+    def disabled(self) -> None:
+        self.hear("disabled")
+
+    def requested(self, fun: Any, info: Any, args: Any, kwargs: Any, params: Any) -> None:
+        self.hear("requested", fun, info, args, kwargs, params)
+
+    def lowered(self, jaxpr: Any, computation: Any) -> None:
+        self.hear("lowered", jaxpr, computation)
+
+    def compiled(self, computation: Any, executable: Any, error: BaseException | None) -> None:
+        self.hear("compiled", computation, executable, error)
+
+    def fault(self, where: str, error: BaseException) -> None:
+        self.hear("fault", where, error)
+
+    def hear(self, name: str, *arguments: Any) -> None:
+        self.heard[name].append(arguments)
+
+
+class Raising(Ear):
+    """An observer of which the methods of these names raise."""
+
+    def __init__(self, error: Exception, *names: str) -> None:
+        super().__init__()
+        self.error, self.names = error, names
+
+    def hear(self, name: str, *arguments: Any) -> None:
+        super().hear(name, *arguments)
+        if name in self.names:
+            raise self.error
 
 
 OBSERVER = ("declared", "disabled", "requested", "lowered", "compiled")
@@ -126,25 +161,29 @@ def violations(path: Path) -> list[str]:
                 imported[alias.asname or alias.name] = name
                 found += [(node.lineno, name)] if _is_private(name) else []
     for node in ast.walk(tree):
-        name = ""
-        owner: ast.expr | None = None
         if isinstance(node, ast.Attribute):
-            name, owner = node.attr, node.value
+            name, owner, line = node.attr, node.value, node.lineno
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
-            found += [(node.lineno, str(text)) for text in texts if _is_private(str(text))]
-            if node.func.id in ("getattr", "hasattr", "setattr", "delattr") and texts:
-                name, owner = str(texts[0]), node.args[0]
-        if not name.startswith("_") or name.startswith("__") or owner is None:
+            texts = [str(each.value) for each in node.args if isinstance(each, ast.Constant)]
+            found += [(node.lineno, text) for text in texts if _is_private(text)]
+            if node.func.id not in ("getattr", "hasattr", "setattr", "delattr") or not texts:
+                continue
+            name, owner, line = texts[0], node.args[0], node.lineno
+        else:
             continue
-        root = owner
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        mine = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
-        module = imported.get(root.id, "") if isinstance(root, ast.Name) else ""
-        if not mine and module.split(".")[0] not in sys.stdlib_module_names:
-            found.append((node.lineno, ast.unparse(node)))
+        if name.startswith("_") and not name.startswith("__") and not _is_open(owner, imported):
+            found.append((line, ast.unparse(node)))
     return [f"{path.name}:{line}: {what}" for line, what in sorted(found)]
+
+
+def _is_open(owner: ast.expr, imported: dict[str, str]) -> bool:
+    """Whether underscore attributes of it are its own business: `self` and Python's modules."""
+    if isinstance(owner, ast.Name) and owner.id in ("self", "cls"):
+        return True
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    module = imported.get(owner.id, "") if isinstance(owner, ast.Name) else ""
+    return module.split(".")[0] in sys.stdlib_module_names
 
 
 def _is_private(name: str) -> bool:
@@ -214,7 +253,7 @@ def test_a_hook_exists_with_the_leading_parameters_relied_on(place):
 
 def test_every_hook_is_in_the_table():
     assert {(module, path) for module, path, _ in hooks._HOOKS} == set(LEADING)
-    assert set(facts.HOOKS) <= set(LEADING)
+    assert set(facts.HOOKS) == set(LEADING) - {("jax", "disable_jit")}
 
 
 def test_hooks_tell_of_each_stage_with_what_is_read_there(seen):
@@ -253,16 +292,64 @@ def test_hooks_tell_of_each_stage_with_what_is_read_there(seen):
     assert executable.xla_executable.get_compiled_memory_stats().alias_size_in_bytes == 12
 
 
+def test_staging_is_told_from_transforming():
+    found: dict[str, bool] = {}
+
+    def look(name: str) -> Callable[[Any], Any]:
+        def inside(x: Any) -> Any:
+            found[name] = inner.is_being_staged()
+            return x * 2
+
+        return inside
+
+    look("eager")(1.0)
+    jax.jit(look("jit"))(1.0)
+    jax.vmap(look("vmap"))(floats(2))
+    jax.grad(look("grad"))(1.0)
+    jax.jit(jax.vmap(look("vmap in jit")))(floats(2))
+    jax.vmap(jax.jit(look("jit in vmap")))(floats(2))
+    assert found == {
+        "eager": False,
+        "jit": True,
+        "vmap": False,
+        "grad": False,
+        "vmap in jit": True,
+        "jit in vmap": True,
+    }
+
+
+def test_an_equation_tells_the_expression_that_made_it():
+    def step(x):
+        return x + 1, jnp.tanh(x)
+
+    jaxpr = request.core_jaxpr(jax.make_jaxpr(step)(floats(2)))
+    places = [sources.location_of_equation(equation) for equation in jaxpr.eqns]
+    line = inspect.getsourcelines(step)[1] + 1
+    text = inspect.getsource(step).splitlines()[1]
+    assert [place and place.line for place in places] == [line, line]
+    assert [text[place.column : place.end_column] for place in places if place] == [
+        "x + 1",
+        "jnp.tanh(x)",
+    ]
+
+
+def test_a_key_has_the_bytes_of_the_array_that_stores_it():
+    key = jax.random.key(0)
+    [spec] = specs.specs_of([jax.core.get_aval(key)])
+    assert (spec.dtype, spec.shape, spec.bytes) == ("key<fry>", (), 8)
+
+
 # Shims for older JAX: each says what of the installed JAX needs it.
 
 
 @dataclass(frozen=True)
 class Shim:
-    """A branch for older JAX: where it stands, the last JAX that needs it, whether this one does."""
+    """A branch for older JAX: where it stands, the last JAX that needs it, does this one."""
 
     where: str
     last: tuple[int, int]
     needed: Callable[[dict[str, tuple[Any, ...]]], bool]
+    first: tuple[int, int] = (0, 0)
 
 
 def _room_of_print_options(room: str) -> bool:
@@ -302,6 +389,7 @@ SHIMS = [
         "`jaxlib._jax` in `read._module_text`",
         (0, 9),
         lambda _: _room_of_print_options("jaxlib._jax"),
+        first=(0, 6),
     ),
     Shim(
         "`read._get`",
@@ -324,7 +412,7 @@ SHIMS = [
 
 @pytest.mark.parametrize("shim", SHIMS, ids=lambda shim: shim.where)
 def test_a_shim_is_needed_where_it_is_said_to_be(shim, seen):
-    assert shim.needed(seen) == (shim.last >= HERE)
+    assert shim.needed(seen) == (shim.first <= HERE <= shim.last)
     assert shim.last >= oldest_supported(), f"remove {shim.where}: no supported JAX needs it"
 
 
@@ -338,12 +426,13 @@ def test_hlo_print_options_are_found_in_one_of_the_rooms(seen):
 
 # Shims for older flax and equinox.
 
-OLDEST_FLAX = (0, 10)
+OLDEST_FLAX: tuple[int, int] = (0, 10)
 
 
 def flax_version() -> tuple[int, int, int]:
     flax = pytest.importorskip("flax", reason="flax is not installed")
-    return tuple(map(int, flax.__version__.split(".")[:3]))  # type: ignore[return-value]
+    major, minor, patch = re.findall(r"\d+", flax.__version__)[:3]
+    return int(major), int(minor), int(patch)
 
 
 def test_insides_of_nnx_variables_and_states():
@@ -431,6 +520,8 @@ FACTS: dict[str, Callable[[tuple[int, int]], Any]] = {
     "pairs_by_element_count": lambda jax: jax >= (0, 8),
     "buffer_assignment_is_readable": lambda jax: jax >= (0, 6),  # measured on 0.6.2
     "hook pjit._infer_params": lambda jax: True,
+    "hook pjit._parse_jit_arguments": lambda jax: True,
+    "hook api.disable_jit": lambda jax: True,
     "hook interpreters.pxla.lower_sharding_computation": lambda jax: True,
     "hook interpreters.pxla.MeshComputation.compile": lambda jax: True,
 }
@@ -506,15 +597,14 @@ def test_observers_hear_from_their_attach_to_their_detach():
     program()
     hooks.detach(second)
     program()
-    counts = [
-        [sum(info.donate_argnums == (0,) for _, info in ear.heard["declared"])]
-        for ear in (first, second)
-    ]
-    assert counts == [[2], [2]]
     for ear in (first, second):
-        assert {name: len(calls) for name, calls in ear.heard.items()} == dict.fromkeys(
-            ("declared", "requested", "lowered", "compiled"), 2
-        )
+        mine = {
+            "declared": [info for _, info in ear.heard["declared"] if info.donate_argnums],
+            "requested": [call for call in ear.heard["requested"] if call[1].donate_argnums],
+            "lowered": ear.heard["lowered"],
+            "compiled": ear.heard["compiled"],
+        }
+        assert {name: len(calls) for name, calls in mine.items()} == dict.fromkeys(mine, 2)
 
 
 def test_two_watches_that_overlap_learn_the_same():
@@ -530,52 +620,24 @@ def test_two_watches_that_overlap_learn_the_same():
     assert [ledger.promised for ledger in second.ledgers] == [12, 16]
 
 
-class Raising:
-    """An observer of which every method raises."""
-
-    def __init__(self, error: Exception, faults_too: bool) -> None:
-        self.error = error
-        self.faults_too = faults_too
-        self.faults: list[str] = []
-
-    def raise_it(self, *_: Any) -> None:
-        raise self.error
-
-    declared = disabled = requested = lowered = compiled = raise_it
-
-    def fault(self, where: str, error: BaseException) -> None:
-        self.faults.append(where)
-        if self.faults_too:
-            raise self.error
-
-
-@pytest.mark.parametrize("faults_too", [False, True])
-def test_an_observer_that_raises_never_disturbs_a_program(faults_too):
-    def program() -> list[float]:
-        with jax.disable_jit():
-            pass
-        return donating()({"w": floats(3)}, 1.0)["w"].tolist()
-
-    raising, ear = Raising(ValueError("broken"), faults_too), Ear()
+@pytest.mark.parametrize("names", [OBSERVER, (*OBSERVER, "fault")])
+def test_an_observer_that_raises_never_disturbs_a_program(names):
+    raising, ear = Raising(ValueError("broken"), *names), Ear()
     hooks.attach(raising)
     hooks.attach(ear)
     try:
-        assert program() == [2.0, 2.0, 2.0]
+        with jax.disable_jit():
+            pass
+        assert donating()({"w": floats(3)}, 1.0)["w"].tolist() == [2.0, 2.0, 2.0]
     finally:
         hooks.detach(raising)
         hooks.detach(ear)
-    assert set(raising.faults) == set(OBSERVER)
+    assert {where for where, _ in raising.heard["fault"]} == set(OBSERVER)
     assert set(ear.heard) == set(OBSERVER), "the next observer still hears"
 
 
 def test_a_donation_error_is_let_through_before_anything_runs():
-    ledger = Ledger("step", "()", ("state",), ())
-    raising = Raising(ValueError("broken"), faults_too=False)
-
-    def compiled(*_: Any) -> None:
-        raise DonationError("lost", ledger)
-
-    raising.compiled = compiled  # type: ignore[method-assign]
+    raising = Raising(DonationError("lost", Ledger("step", "()", ("state",), ())), "compiled")
     state = {"w": floats(3)}
     step = donating()
     hooks.attach(raising)
@@ -592,9 +654,18 @@ def test_an_error_of_the_program_reaches_it_unchanged():
     def fails(x):
         raise ZeroDivisionError("mine")
 
-    with donatree.watch() as watched, pytest.raises(ZeroDivisionError, match=r"^mine$"):
+    with donatree.watch() as watched, pytest.raises(ZeroDivisionError) as caught:
         jax.jit(fails, donate_argnums=0)(floats(2))
+    assert caught.value.args == ("mine",)
     assert watched.account.faults == ()
+    with pytest.raises(ZeroDivisionError) as plain:
+        jax.jit(fails, donate_argnums=0)(floats(2))
+    assert frames_of(caught.value) == frames_of(plain.value)
+
+
+def frames_of(error: BaseException) -> list[tuple[str, str]]:
+    """The files and functions of a traceback, as JAX's own filter leaves it."""
+    return [(frame.filename, frame.name) for frame in traceback.extract_tb(error.__traceback__)]
 
 
 def test_two_threads_that_compile_at_once_are_both_learnt():
@@ -643,7 +714,7 @@ def step_to_look_at(state: Any, batch: float = 1.0) -> Any:
 
 def look_at_step() -> dict[str, Any]:
     """What a program can see of a jitted function without private names."""
-    jitted = jax.jit(step_to_look_at, donate_argnums=0)
+    jitted: Any = jax.jit(step_to_look_at, donate_argnums=0)
     state = {"w": floats(7)}
     try:
         pickled: Any = pickle.loads(pickle.dumps(jitted))
@@ -815,7 +886,7 @@ PLAIN = ("builtins", "enum", "types", "collections", "donatree")
 
 
 def foreign(root: Any) -> list[Any]:
-    """Objects that can be reached from `root` and are neither Python's plain data nor donatree's."""
+    """Objects that can be reached from `root` and are neither plain data nor donatree's own."""
     found, queue, met = [], [root], set()
     while queue:
         each = queue.pop()
@@ -853,7 +924,7 @@ def test_a_planted_array_is_found_in_a_ledger():
 # Faults: where private JAX is not as it was.
 
 
-def report_of(watched: donatree.watch) -> str:
+def report_of(watched: Watched) -> str:
     stream = io.StringIO()
     terminal.write(watched.account, stream, Options())
     return stream.getvalue()
@@ -876,6 +947,51 @@ def test_a_failing_reader_is_a_fault_and_the_program_runs(monkeypatch):
     assert "donatree itself failed here; your program was not touched" in report
     assert fault.error in report
     assert f"jax {jax.__version__}" in report
+
+
+# JAX's own warning.
+
+
+def unusable(size: int) -> None:
+    jax.jit(lambda x: x[:1].astype(jnp.int8), donate_argnums=0)(floats(size))
+
+
+def test_the_warning_goes_into_the_ledger_and_other_warnings_are_shown():
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        with donatree.watch() as watched:
+            unusable(3)
+            warnings.warn("mine", UserWarning, stacklevel=1)
+        unusable(6)
+    [ledger] = watched.ledgers
+    assert [note for note in ledger.notes if "Some donated buffers were not usable" in note]
+    assert [str(each.message)[:20] for each in shown] == ["mine", "Some donated buffers"]
+
+
+def test_the_last_watch_to_leave_puts_the_warnings_back():
+    before = warnings.showwarning
+    first, second = donatree.watch(), donatree.watch()
+    with first:
+        second.__enter__()
+        unusable(4)
+    assert warnings.showwarning is not before
+    unusable(5)
+    second.__exit__(None, None, None)
+    assert warnings.showwarning is before
+    for watched, sizes in ((first, [16]), (second, [16, 20])):
+        noted = [ledger for ledger in watched.ledgers if "JAX itself warned" in str(ledger.notes)]
+        assert [ledger.promised for ledger in noted] == sizes
+
+
+def test_warnings_that_somebody_else_took_since_are_left_alone():
+    def mine(*_: Any, **__: Any) -> None:
+        return None
+
+    before = warnings.showwarning
+    with donatree.watch():
+        warnings.showwarning = mine
+    assert warnings.showwarning is mine
+    warnings.showwarning = before
 
 
 class Without:
@@ -945,5 +1061,3 @@ def test_donate_argnums_skip_static_agrees_with_what_jax_donates():
     [ledger] = watched.ledgers
     assert [entry.path for entry in ledger.entries] == ["a", "b"]
     assert ledger.lost == ()
-    assert "rebase_donate_argnums" in dir(api_util) or not facts.donate_argnums_skip_static()
-    assert api.jit is jax.jit

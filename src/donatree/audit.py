@@ -94,7 +94,7 @@ def first_line(error: BaseException) -> str:
 
 
 def require(ledger: Ledger) -> Ledger:
-    """Returns the ledger if every promised leaf was kept, and raises otherwise.
+    """Returns the ledger if every promise was kept, and raises otherwise.
 
     Raises:
         DonationError: names each lost leaf, the gate it stopped at and the finding.
@@ -103,9 +103,10 @@ def require(ledger: Ledger) -> Ledger:
         >>> require(Ledger("step", "()", ("state",), ())).function
         'step'
     """
-    if not ledger.lost:
+    if not ledger.broken:
         return ledger
-    lines = [f"`{ledger.function}` keeps {ledger.summary}; lost:"]
+    lines = [f"`{ledger.function}` keeps {ledger.summary}"]
+    lines[0] += "; lost:" if ledger.lost else ""
     lines += [
         f"  {entry.path}  {entry.leaf.spec.aval}  {entry.bytes:,} bytes  "
         f"stopped at {entry.stopped_at.label if entry.stopped_at else '?'}  {entry.finding}"

@@ -303,6 +303,11 @@ class Ledger:
         return tuple(entry for entry in self.entries if entry.stopped_at is not None)
 
     @property
+    def broken(self) -> bool:
+        """Whether a promise was broken: a leaf was lost, or a finding says what was not asked."""
+        return bool(self.lost) or any(finding.level == "error" for finding in self.findings)
+
+    @property
     def fraction(self) -> float:
         """``kept_in_place / promised``; 1.0 where nothing was promised."""
         if self.promised:

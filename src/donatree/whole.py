@@ -84,7 +84,6 @@ def _make_guard() -> Any:
 
         def refuse(self, info: Any, ledger: Ledger) -> None:
             self.forget()
-            if ledger.lost:
-                require(ledger)
+            require(ledger)
 
     return Guard()

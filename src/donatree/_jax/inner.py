@@ -105,7 +105,7 @@ def _bodies(params: Mapping[str, Any]) -> Iterator[Any]:
 def _jaxpr_types() -> tuple[type, ...]:
     from jax._src import core  # `jax.extend` brings all of pallas with it
 
-    return core.Jaxpr, getattr(core, "ClosedJaxpr", core.Jaxpr)  # one class since JAX 0.12
+    return core.Jaxpr, getattr(core, "ClosedJaxpr", core.Jaxpr)  # one class since JAX 0.11
 
 
 def _seen(equation: Any, known: Mapping[int, Request]) -> Request | None:

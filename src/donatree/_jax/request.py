@@ -102,6 +102,7 @@ def request_of(
 def _shardings(info: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The arrays' own shardings, for leaves that no compile will speak of: pruned ones."""
     import jax
+    import jax.core
 
     static = {number % len(args) if number < 0 else number for number in info.static_argnums}
     dynamic = [value for position, value in enumerate(args) if position not in static]

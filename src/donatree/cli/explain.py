@@ -32,7 +32,7 @@ def command(code: str | None) -> None:
 def page(rule: findings.Rule) -> str:
     """The whole page as Markdown: text, the failing program, the repaired one."""
     lines = rule.page.strip().splitlines()
-    text = [f"# {rule.code}: {lines[0]}", "", *lines[1:]]
+    text = [f"# {rule.code}: {rule.title}", "", "\n".join(lines[1:]).strip()]
     if rule.failing:
         text += ["", "## A program that shows it", "", "```python", rule.failing.strip(), "```"]
     if rule.repaired:

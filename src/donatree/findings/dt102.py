@@ -86,12 +86,16 @@ _HELP = (
 _NOTE = "under `jax_disable_jit` nothing is compiled, so no buffer can be given away"
 
 
-def about(functions: Sequence[tuple[str, Location | None]], place: Location | None) -> Finding:
+def about(
+    functions: Sequence[tuple[str, Location | None]], place: Location | None, never_compiled: bool
+) -> Finding:
     """The finding about a program in which the flag was on.
 
     Args:
-        functions: name and place of every function that declares donation.
+        functions: name and place of functions that declare donation.
         place: where the flag was switched on, if that was seen.
+        never_compiled: whether none of these functions was ever compiled; where they were, it is
+            not known that any of them was called while the flag was on.
     """
     names = ", ".join(f"`{name}`" for name, _ in functions[:4])
     more = f" and {len(functions) - 4} more" if len(functions) > 4 else ""
@@ -99,7 +103,7 @@ def about(functions: Sequence[tuple[str, Location | None]], place: Location | No
     return Finding(
         code=RULE.code,
         headline=f"nothing was donated to {names}{more} while `jax_disable_jit` was on",
-        level="warning",
+        level="warning" if never_compiled else "note",
         location=place,
         notes=(_NOTE, *places[:4]),
         help=_HELP,

@@ -94,7 +94,7 @@ def about(observation: Observation) -> Finding | None:
         code=RULE.code,
         headline=f"`{request.declared}` donates {what}, and this call of `{request.function}` "
         "passes none",
-        level="warning",
+        level="error",
         location=request.call,
         help="name the parameter in the function's signature, or pass the argument in the way "
         "that the declaration counts on",

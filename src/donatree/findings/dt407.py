@@ -54,7 +54,7 @@ def about(observation: Observation) -> Finding | None:
     numbers = observation.reference_parameters
     if not numbers or observation.header is None or observation.parameter_of is None:
         return None
-    aliased = {alias.parameter for alias in observation.header.aliases}
+    aliased = {alias.input for alias in observation.header.aliases}
     index_of = {number: index for index, number in observation.parameter_of.items()}
     leaves = [
         observation.request.leaves[index_of[number]]

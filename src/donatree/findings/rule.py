@@ -38,8 +38,8 @@ class Rule:
 
     @property
     def title(self) -> str:
-        """The page's first line."""
-        return self.page.strip().splitlines()[0]
+        """The page's first line; Python keeps no page under `-OO`."""
+        return (self.page.strip() or self.name).splitlines()[0]
 
 
 def count(number: int, noun: str) -> str:

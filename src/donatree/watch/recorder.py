@@ -114,7 +114,9 @@ class Recorder:
             self._disabled = (None,)
         if self._disabled is None or not self._declared:
             return ()
-        return (dt102.about(list(self._declared), self._disabled[0]),)
+        compiled = {(ledger.function, ledger.location) for ledger in self.ledgers}
+        never = [each for each in self._declared if each not in compiled]
+        return (dt102.about(never or list(self._declared), self._disabled[0], bool(never)),)
 
     # What the hooks tell.
 

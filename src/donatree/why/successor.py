@@ -15,9 +15,10 @@ Path = tuple[str, ...]
 def pair(leaves: Sequence[Leaf], slots: Sequence[Slot]) -> dict[int, Slot]:
     """Pairs the leaves of donated arguments with slots by path.
 
-    For each argument the place in the result that repeats most of its inner paths is taken for
-    its replacement; what does not fit there is tried one level down. An argument that is a bare
-    array has no inner path: it is paired with a slot of its own type, or of its shape.
+    Arguments whose own name stands in the result choose first. For each the place in the result
+    that repeats most of its inner paths is taken for its replacement; what does not fit there is
+    tried one level down. An argument that is a bare array has no inner path: it is paired with a
+    slot of its own type, or of its shape.
 
     Args:
         leaves: of the donated arguments.
@@ -40,7 +41,8 @@ def pair(leaves: Sequence[Leaf], slots: Sequence[Slot]) -> dict[int, Slot]:
         groups[leaf.argument][paths.split(leaf.path)[1:]] = leaf
     found: dict[int, Slot] = {}
     bare: list[Leaf] = []
-    for name, group in groups.items():
+    named = {_bare_name(piece) for path in by_path for piece in path}
+    for name, group in sorted(groups.items(), key=lambda item: item[0] not in named):
         if set(group) == {()}:
             bare.extend(group.values())
         else:
@@ -55,18 +57,15 @@ def _pair_tree(
 ) -> None:
     """Finds the best replacement of one tree, then of what is left of it, one level down."""
     prefix = _best_prefix(name, group, free)
-    if prefix is None:
-        return
     rest: dict[str, dict[Path, Leaf]] = defaultdict(dict)
     for inner, leaf in group.items():
-        slot = free.pop(prefix + inner, None)
+        slot = free.pop(prefix + inner, None) if prefix is not None else None
         if slot is not None:
             found[leaf.flat_index] = slot
         elif len(inner) > 1:
             rest[inner[0]][inner[1:]] = leaf
     for step, smaller in rest.items():
-        if len(smaller) < len(group):
-            _pair_tree(step.strip(".[]'\""), smaller, free, found)
+        _pair_tree(_bare_name(step), smaller, free, found)
 
 
 def _best_prefix(name: str, group: Mapping[Path, Leaf], free: Mapping[Path, Slot]) -> Path | None:
@@ -108,7 +107,12 @@ def _same_aval(leaf: Leaf, slot: Slot) -> bool:
 
 
 def _bears(prefix: Path, name: str) -> bool:
-    return bool(prefix) and prefix[-1].strip(".[]'\"") == name
+    return bool(prefix) and _bare_name(prefix[-1]) == name
+
+
+def _bare_name(piece: str) -> str:
+    """`params` of `.params` and of `['params']`."""
+    return piece.strip(".[]'\"")
 
 
 def _pair_bare(leaf: Leaf, free: dict[Path, Slot], found: dict[int, Slot], *, alone: bool) -> None:
