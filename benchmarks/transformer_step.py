@@ -109,7 +109,7 @@ def seconds_per_call(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=200, help="steady calls of the transformer")
+    parser.add_argument("--calls", type=int, default=60, help="steady calls of the transformer")
     calls = parser.parse_args().calls
 
     key = jax.random.key(0)

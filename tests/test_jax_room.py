@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.core
 import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
@@ -335,8 +334,32 @@ def test_an_equation_tells_the_expression_that_made_it():
 
 def test_a_key_has_the_bytes_of_the_array_that_stores_it():
     key = jax.random.key(0)
-    [spec] = specs.specs_of([jax.core.get_aval(key)])
+    [spec] = specs.specs_of([key.aval])
     assert (spec.dtype, spec.shape, spec.bytes) == ("key<fry>", (), 8)
+
+
+def test_a_mutable_reference_is_told_from_a_leaf():
+    new_ref = getattr(jax, "new_ref", None) or core.mutable_array
+
+    def step(counts, state):
+        counts[...] = counts[...] + 1
+        return state * 2
+
+    ledger = donatree.audit(jax.jit(step, donate_argnums=1), new_ref(floats(2)), floats(3))
+    assert [(e.path, e.slot and e.slot.path) for e in ledger.entries] == [("state", "result")]
+    assert ledger.alias_not_donated_bytes == 8
+    assert ledger.notes == ("8 bytes of the alias map belong to the mutable reference `counts`",)
+
+
+def test_the_readme_names_every_hook_and_only_tests_that_exist():
+    readme = (ROOT / "src" / "donatree" / "_jax" / "README.md").read_text(encoding="utf-8")
+    for module, path in facts.HOOKS:
+        assert f"`{module}.{path}(" in readme
+    tests = [ROOT / "tests" / name for name in ("test_jax_room.py", "test_names.py")]
+    there = set(re.findall(r"^def (test_\w+)", "".join(map(Path.read_text, tests)), re.MULTILINE))
+    named = set(re.findall(r"\btest_\w+(?!\w*\.py)\b", readme)) - {path.stem for path in tests}
+    assert len(named) > 20
+    assert named - there == set()
 
 
 # Shims for older JAX: each says what of the installed JAX needs it.

@@ -22,7 +22,6 @@ from jax.sharding import Mesh, PartitionSpec
 import donatree
 from donatree._jax import wrappers
 from donatree._jax.parameters import Parameters
-from donatree._jax.request import core_jaxpr, leaf_names
 
 Pairs = dict[str, "str | None"]
 
@@ -193,15 +192,6 @@ def test_keyword_arguments_against_the_order_of_the_signature():
     }
 
 
-def test_the_order_of_keyword_names_is_mended_where_jax_needs_it():
-    """If this fails, no supported JAX needs it: remove `in_flatten_order` in `parameters.py`."""
-    traced = jax.jit(lambda b, a: a + b).trace(b=1.0, a=2.0)
-    by_jax = list(leaf_names(core_jaxpr(traced.jaxpr), 2))
-    in_order = by_jax == ["a", "b"]
-    assert by_jax in (["a", "b"], ["b", "a"])
-    assert in_order == (jax.__version_info__ >= (0, 6)), f"JAX {jax.__version__} says {by_jax}"
-
-
 def test_static_arguments_between():
     def step(times, state, flag, extra):
         return {"w": state["w"] * times}, extra * 2 if flag else extra
@@ -368,6 +358,32 @@ def test_vmap_of_a_donating_jit():
     ]
 
 
+class Doubler:
+    def __call__(self, state):
+        return {"w": state["w"] * 2}
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(partial(step_of_partials, 0.1), "step_of_partials"), (Doubler(), "Doubler")],
+)
+def test_vmap_of_a_function_without_a_name(function, name):
+    step = jax.jit(function, donate_argnums=0)
+    ledger = ledger_of(lambda: jax.vmap(step)({"w": floats(3, 4)}))
+    assert (ledger.function, ledger.entries[0].path) == (name, "state['w']")
+    assert ledger.entries[0].slot is not None
+    assert ledger.entries[0].slot.path == "result['w']"
+
+
+def test_a_function_that_never_meets_jax_is_named_without_an_address():
+    with donatree.watch() as watched, jax.disable_jit():
+        jax.jit(partial(step_of_partials, 0.1), donate_argnums=0)({"w": floats(4)})
+    [finding] = watched.findings
+    assert finding.code == "DT102"
+    assert "`step_of_partials`" in finding.headline + "".join(finding.notes)
+    assert "0x" not in finding.headline + "".join(finding.notes)
+
+
 def test_grad_of_a_donating_jit():
     @partial(jax.jit, donate_argnums=0)
     def loss(state, batch):
@@ -463,7 +479,7 @@ def test_a_train_state_of_flax_linen():
     from flax.training.train_state import TrainState
 
     model = linen.Dense(3)
-    params = model.init(jax.random.PRNGKey(0), floats(1, 4))["params"]
+    params = {"kernel": floats(4, 3), "bias": floats(3)}
     state = TrainState.create(apply_fn=model.apply, params=params, tx=optax.adam(0.1))
 
     @partial(jax.jit, donate_argnums=0)
@@ -520,7 +536,15 @@ def test_equinox_donates_all():
     def step(m, x):
         return eqx.tree_at(lambda m: m.layers[0].weight, m, m.layers[0].weight * 2), x * 2
 
-    model = eqx.nn.MLP(2, 3, 4, 1, key=jax.random.PRNGKey(0))
+    class Dense(eqx.Module):
+        weight: Any
+        bias: Any
+
+    class Net(eqx.Module):
+        layers: list
+        activation: Any = eqx.field(static=True)
+
+    model = Net([Dense(floats(4, 2), floats(4)), Dense(floats(3, 4), floats(3))], jnp.tanh)
     ledger = ledger_of(lambda: step(model, floats(9)))
     assert ledger.function == "step"
     assert {e.path: e.slot and e.slot.path for e in ledger.entries} == {
@@ -605,6 +629,15 @@ def test_equinox_result_that_is_half_static():
     eqx = library("equinox")
     step = eqx.filter_jit(lambda n, x: {"a": x * n, "b": "text"}, donate="all")
     assert pairs(lambda: step(3, floats(4))) == {"x": "result['a']"}
+
+
+def test_equinox_under_vmap_and_audit():
+    eqx = library("equinox")
+    step = eqx.filter_jit(lambda x, m: {"w": m["w"] * x}, donate="all-except-first")
+    expected = {"m['w']": "result['w']"}
+    assert pairs(lambda: jax.vmap(step)(floats(3), {"w": floats(3, 4)})) == expected
+    ledger = donatree.audit(step, floats(5), {"w": floats(5)})
+    assert {e.path: e.slot and e.slot.path for e in ledger.entries} == expected
 
 
 def test_equinox_inside_a_jit():
@@ -755,6 +788,22 @@ def test_nnx_state_under_a_plain_jit():
     found = pairs(lambda: step(state))
     assert found["state['scale'].value"] == "result['scale'].value"
     assert found["state['table']['b/c'].value"] == "result['table']['b/c'].value"
+
+
+def test_nnx_under_audit():
+    model = nnx_model()
+    from flax import nnx
+
+    @nnx.jit(donate_argnums=0)
+    def step(model, x):
+        model.scale.value = model.scale.value + x
+
+    if not hasattr(step, "lower"):
+        pytest.skip("this flax has no `lower`")
+    ledger = donatree.audit(step, model, 1.0)
+    assert {e.path: e.slot and e.slot.path for e in ledger.entries} == {
+        f"model.{name}": f"model.{name}" for name in MODEL
+    }
 
 
 def test_nnx_inside_a_jit():

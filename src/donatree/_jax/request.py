@@ -292,6 +292,15 @@ def name_of(computation: Any) -> str:
     return re.sub(r"^\w+\((.*)\)$|^jit_(.*)$", r"\1\2", str(computation._name))
 
 
+def may_be_of(computation: Any, request: Request) -> bool:
+    """Whether a computation can be a transform of the function of `request`, by its name.
+
+    JAX has a stand-in for the name of a callable object, up to 0.5 for that of a partial too.
+    """
+    name = name_of(computation)
+    return name == request.function or name.startswith("<unnamed ")
+
+
 def donated_inputs(computation: Any) -> frozenset[int]:
     """Flat indices of the inputs that a computation donates."""
     kept = sorted(computation.compile_args["kept_var_idx"])
@@ -348,7 +357,7 @@ def request_of_lowering(
     donated = donated_inputs(computation)
     return (
         Request(
-            function=name_of(computation),
+            function=known.function if known else name_of(computation),
             leaves=leaves,
             promised=donated,
             asked=donated,

@@ -125,7 +125,7 @@ class Recorder:
         if request.donates(info):
             place = frames.location_of_function(fun)
             with self._lock:
-                self._declared[getattr(fun, "__name__", str(fun)), place] = None
+                self._declared[request.function_name(fun), place] = None
             if facts.jit_is_disabled():
                 self.disabled()
 
@@ -193,7 +193,7 @@ class Recorder:
     def _derived(self, jaxpr: Any, computation: Any) -> _Asked:
         """A transform of a donating jit (`vmap`, `grad`): known by what was lowered."""
         newest = self._newest.get(threading.get_ident())
-        if newest is not None and newest.request.function != request.name_of(computation):
+        if newest is not None and not request.may_be_of(computation, newest.request):
             newest = None
         found, slots = request.request_of_lowering(
             jaxpr,
