@@ -14,7 +14,12 @@ from donatree.hlo.header import Header
 from donatree.ledger import Leaf, Location, Slot
 
 WhyNotAsked = Literal[
-    "debug_nans", "disable_jit", "inner", "passed_by_keyword", "passed_by_position"
+    "debug_nans",
+    "disable_jit",
+    "inner",
+    "passed_by_keyword",
+    "passed_by_position",
+    "negative_number",
 ]
 
 

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from donatree._jax import facts, frames, specs, wrappers
+from donatree._jax import frames, promise, specs, wrappers
 from donatree._jax.parameters import in_flatten_order
 from donatree.ledger import Leaf, Location, Slot
 from donatree.observation import Request, WhyNotAsked
-
-
-@dataclass(frozen=True, slots=True)
-class _Argument:
-    """One dynamic argument of a call and the leaves it covers."""
-
-    position: int | None
-    name: str | None
-    passed_by_keyword: bool
-    leaves: range
-
-
-def donates(info: Any) -> bool:
-    """Whether a jitted function declares any donation."""
-    return bool(info.donate_argnums or info.donate_argnames)
 
 
 def request_of(
@@ -52,8 +35,7 @@ def request_of(
         fault: told where the user's own names could not be found; JAX's names stand then.
     """
     jaxpr = core_jaxpr(params.params["jaxpr"])
-    signature = _signature(fun)
-    arguments = list(_arguments(signature, info, args, kwargs))
+    arguments = list(promise.arguments_of(fun, info, args, kwargs))
     count = arguments[-1].leaves.stop if arguments else 0
     avals = list(params.in_avals)[-count:] if count else []
     names = in_flatten_order(leaf_names(jaxpr, count), fun, kwargs, info.static_argnames)
@@ -64,6 +46,9 @@ def request_of(
     except Exception as error:
         wrapped = None
         fault("names", error)
+    flags = params.params["donated_invars"][-count:] if count else ()
+    asked = frozenset(index for index, flag in enumerate(flags) if flag)
+    made = promise.promise_of(fun, info, arguments, asked)
     if wrapped is not None:
         names, slot_names = wrapped.leaves, wrapped.slots
         fun = wrapped.function
@@ -75,18 +60,15 @@ def request_of(
         )
     )
     slots = _slots(slot_names, jaxpr)
-    flags = params.params["donated_invars"][-count:] if count else ()
-    asked = frozenset(index for index, flag in enumerate(flags) if flag)
-    why, undelivered = _unasked(signature, info, arguments, asked)
     return (
         Request(
             function=function_name(fun),
             leaves=leaves,
-            promised=frozenset(asked | set(why)),
+            promised=asked.union(made.why_not),
             asked=asked,
-            why_not=why,
-            declared=_declared(signature, info),
-            undelivered=undelivered,
+            why_not=made.why_not,
+            declared=made.declared,
+            undelivered=made.undelivered,
             on_one_device=frozenset(
                 index
                 for index, sharding in enumerate(shardings)
@@ -151,124 +133,6 @@ def function_name(fun: Any) -> str:
     while not hasattr(fun, "__name__") and hasattr(fun, "func") and hasattr(fun, "keywords"):
         fun = fun.func
     return str(getattr(fun, "__name__", None) or type(fun).__name__)
-
-
-def _signature(fun: Any) -> inspect.Signature | None:
-    try:
-        return inspect.signature(fun)
-    except (ValueError, TypeError):
-        return None
-
-
-def _arguments(
-    signature: inspect.Signature | None, info: Any, args: Sequence[Any], kwargs: dict[str, Any]
-) -> Iterator[_Argument]:
-    """The dynamic arguments in flatten order: positional ones, then keywords sorted by name."""
-    import jax
-
-    parameters = list(signature.parameters.values()) if signature else []
-    by_position = [
-        each.name
-        for each in parameters
-        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    ]
-    static = {number % len(args) if number < 0 else number for number in info.static_argnums}
-    start = 0
-    for position, value in enumerate(args):
-        if position in static:
-            continue
-        stop = start + len(jax.tree_util.tree_leaves(value))
-        name = by_position[position] if position < len(by_position) else None
-        yield _Argument(position, name, False, range(start, stop))
-        start = stop
-    for name in sorted(kwargs):
-        if name in info.static_argnames:
-            continue
-        stop = start + len(jax.tree_util.tree_leaves(kwargs[name]))
-        position = by_position.index(name) if name in by_position else None
-        yield _Argument(position, name, True, range(start, stop))
-        start = stop
-
-
-def _declared_positions(info: Any) -> set[int]:
-    """`donate_argnums` counted as the user counts them, static arguments included."""
-    numbers = set(info.donate_argnums)
-    if facts.donate_argnums_skip_static():
-        for static in sorted(info.static_argnums):
-            numbers = {number + 1 if number >= static else number for number in numbers}
-    return numbers
-
-
-def _unasked(
-    signature: inspect.Signature | None,
-    info: Any,
-    arguments: Sequence[_Argument],
-    asked: frozenset[int],
-) -> tuple[dict[int, WhyNotAsked], tuple[str, ...]]:
-    """Promised leaves that JAX did not record, and parts of the declaration left unanswered."""
-    if not donates(info):
-        return {}, ()
-    positions, names = _declared_positions(info), set(info.donate_argnames)
-    why: dict[int, WhyNotAsked] = {}
-    answered_positions: set[int] = set()
-    answered_names: set[str] = set()
-    for argument in arguments:
-        by_position = argument.position in positions
-        by_name = argument.name in names
-        if by_position and argument.position is not None:
-            answered_positions.add(argument.position)
-        if by_name and argument.name is not None:
-            answered_names.add(argument.name)
-        if not (by_position or by_name):
-            continue
-        reason = _reason(argument, by_position, by_name)
-        why.update({index: reason for index in argument.leaves if index not in asked})
-    undelivered = _undelivered(signature, positions - answered_positions, names - answered_names)
-    return why, undelivered
-
-
-def _reason(argument: _Argument, by_position: bool, by_name: bool) -> WhyNotAsked:
-    """JAX matches positions with positions and names with names, and drops all for one flag."""
-    if argument.passed_by_keyword:
-        return "debug_nans" if by_name else "passed_by_keyword"
-    return "debug_nans" if by_position else "passed_by_position"
-
-
-def _undelivered(
-    signature: inspect.Signature | None, positions: set[int], names: set[str]
-) -> tuple[str, ...]:
-    """Declared places that only `*args` or `**kwargs` could have taken, and nothing took."""
-    parameters = list(signature.parameters.values()) if signature else []
-    kinds = {each.kind for each in parameters}
-    known = {each.name for each in parameters if each.kind is not each.VAR_KEYWORD}
-    named = [each for each in parameters if each.kind in _NAMED_BY_POSITION]
-    lost: list[str] = []
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
-        lost += [f"positional argument {n}" for n in sorted(positions) if n >= len(named)]
-    if inspect.Parameter.VAR_KEYWORD in kinds:
-        lost += [f"keyword argument `{name}`" for name in sorted(names - known)]
-    return tuple(lost)
-
-
-_NAMED_BY_POSITION = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-)
-
-
-def _declared(signature: inspect.Signature | None, info: Any) -> str:
-    """The declaration as the user wrote it; the form that JAX inferred from it is left out."""
-    numbers, names = sorted(_declared_positions(info)), sorted(info.donate_argnames)
-    parameters = list(signature.parameters) if signature else []
-    inferred = {parameters[number] for number in numbers if number < len(parameters)}
-    parts = [f"donate_argnums={_one_or_tuple(numbers)}"] if numbers else []
-    if names and (not numbers or not set(names) <= inferred):
-        parts.append(f"donate_argnames={_one_or_tuple(names)}")
-    return ", ".join(parts)
-
-
-def _one_or_tuple(values: list[Any]) -> str:
-    return repr(values[0]) if len(values) == 1 else repr(tuple(values))
 
 
 def while_jit_is_disabled(request: Request) -> Request:

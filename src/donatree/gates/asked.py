@@ -9,6 +9,7 @@ _REASONS = {
     "disable_jit": "`jax_disable_jit` is on",
     "inner": "the jit that donates it is called inside another traced function",
     "passed_by_keyword": "declared by position, passed by keyword",
+    "negative_number": "declared by a negative number, which this JAX ignores",
     "passed_by_position": "declared by name, passed by position",
 }
 

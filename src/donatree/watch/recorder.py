@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from donatree import gates
-from donatree._jax import facts, frames, hooks, inner, read, request, warning
+from donatree._jax import facts, frames, hooks, inner, promise, read, request, warning
 from donatree.findings import dt102
 from donatree.ledger import Account, Fault, Finding, Ledger, Location, Slot
 from donatree.observation import Observation, Request
@@ -122,7 +122,7 @@ class Recorder:
 
     def declared(self, fun: Any, info: Any) -> None:
         """See `hooks.Observer`."""
-        if request.donates(info):
+        if promise.donates(info):
             place = frames.location_of_function(fun)
             with self._lock:
                 self._declared[request.function_name(fun), place] = None
@@ -149,7 +149,7 @@ class Recorder:
         jaxpr = params.params["jaxpr"]
         known = self._asked.get(id(jaxpr))
         staged = inner.is_being_staged()
-        if staged and (known is not None or not request.donates(info)):
+        if staged and (known is not None or not promise.donates(info)):
             return
         if known is None:
             found, slots = request.request_of(
@@ -258,7 +258,7 @@ class Recorder:
 
     def wants(self, fun: Any, info: Any) -> bool:
         """Whether a function's requests are to be recorded."""
-        return self._everything or request.donates(info)
+        return self._everything or promise.donates(info)
 
     def refuse(self, info: Any, ledger: Ledger) -> None:
         """Raise `DonationError` where a broken promise must not run; here nothing is refused."""

@@ -16,6 +16,7 @@ _NOT_ASKED = {
     "inner": "DT103",
     "passed_by_keyword": "DT105",
     "passed_by_position": "DT105",
+    "negative_number": "DT106",
 }
 
 
