@@ -54,14 +54,16 @@ def donation_is_switched_off() -> bool:
     """Whether `jax_debug_nans` is on: JAX then records no donation (pjit.py, measured 0.5-0.12)."""
     import jax
 
-    return bool(jax.config.jax_debug_nans)
+    config: Any = jax.config  # not every JAX declares its flags to type checkers
+    return bool(config.jax_debug_nans)
 
 
 def jit_is_disabled() -> bool:
     """Whether `jax_disable_jit` is on: jitted functions run as plain Python, nothing is donated."""
     import jax
 
-    return bool(jax.config.jax_disable_jit)
+    config: Any = jax.config
+    return bool(config.jax_disable_jit)
 
 
 def platforms_with_donation() -> tuple[str, ...]:
