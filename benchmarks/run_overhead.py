@@ -15,6 +15,7 @@ import json
 import statistics
 import sys
 import time
+from collections import Counter, defaultdict
 from typing import Any
 
 import pairs
@@ -36,24 +37,24 @@ def own_part() -> None:
     """Runs the program in this process and times donatree's hooks and the first call together.
 
     Both are slowed alike by whatever else the machine does, so their ratio is far steadier than
-    that of two processes. The hooks of the whole process are counted, not only those of the call.
+    that of two processes. The hooks of the whole process are counted, not only those of the call,
+    and reading the clock twice a hook is counted with them.
     """
     from donatree._jax import hooks
     from donatree.watch.runner import Program
     from donatree.watch.session import Session
 
     original = hooks.tell
-    spent: dict[str, list[float]] = {}
+    spent: dict[str, float] = defaultdict(float)
+    calls: Counter[str] = Counter()
 
     def tell(method: str, *arguments: Any) -> None:
-        start, cpu_start = time.perf_counter(), time.thread_time()
+        start = time.perf_counter()
         try:
             original(method, *arguments)
         finally:
-            row = spent.setdefault(method, [0, 0.0, 0.0])
-            row[0] += 1
-            row[1] += time.perf_counter() - start
-            row[2] += time.thread_time() - cpu_start
+            spent[method] += time.perf_counter() - start
+            calls[method] += 1
 
     hooks.tell = tell
     said = io.StringIO()
@@ -61,13 +62,10 @@ def own_part() -> None:
         session = Session(Program("script", PROGRAM, ("--calls", "3")))
         session.run()
         session.close()
-    program = json.loads(said.getvalue().splitlines()[-1])
-    wall, cpu = (sum(row[i] for row in spent.values()) for i in (1, 2))
-    measured = {
-        "ratio": 1 + wall / (program["first"] - wall),
-        "ratio cpu": 1 + cpu / (program["first cpu"] - cpu),
-    }
-    measured |= {f"{name}, {row[0]:,} calls": row[2] for name, row in sorted(spent.items())}
+    first = json.loads(said.getvalue().splitlines()[-1])["first"]
+    own = sum(spent.values())
+    measured = {"ratio": first / (first - own), "first": first}
+    measured |= {f"{name}, {calls[name]:,} calls": spent[name] for name in sorted(spent)}
     print(json.dumps(measured))
 
 
@@ -89,17 +87,18 @@ def main() -> None:
     print()
     print(pairs.table(ROWS, ("plain", "run"), runs))
     print(
-        "\nWithin one process, first call with donatree's hooks to the same call without them, "
+        "\nWithin one process, first call with donatree's hooks to the same call less them, "
         f"median of {options.pairs}:\n"
     )
     for name in own[0]:
         values = [each[name] for each in own]
-        if name.startswith("ratio"):
-            what = "CPU seconds" if name.endswith("cpu") else "wall seconds"
-            low, middle, high = min(values), statistics.median(values), max(values)
-            print(f"- {what}: **{middle:.4f}** ({low:.4f} to {high:.4f})")
+        low, middle, high = min(values), statistics.median(values), max(values)
+        if name == "ratio":
+            print(f"- **{middle:.4f}** ({low:.4f} to {high:.4f})")
+        elif name == "first":
+            print(f"- the call: {pairs.seconds(middle)}")
         elif not name.startswith("process"):
-            print(f"- of that in `{name}`: {pairs.seconds(min(values))} of CPU time at the least")
+            print(f"- `{name}`: {pairs.seconds(middle)}, {pairs.seconds(low)} at the least")
     return None
 
 

@@ -76,6 +76,8 @@ def _inner(
     seen.add(id(core))
     for equation in core.eqns:
         params = equation.params
+        if not params:  # most equations of most programs
+            continue
         if any(params.get("donated_invars", ())):
             yield equation, inputs
             continue
