@@ -36,7 +36,8 @@ SOURCE = Path(donatree.__file__).parents[1]
 RULES = {code: findings.rule(code) for code in findings.CODES}
 WITHOUT_PROGRAM = {"DT409", "DT410"}
 WITHOUT_REPAIR = {"DT303", "DT407"}
-FAILING = [code for code in findings.CODES if code not in WITHOUT_PROGRAM]
+RUN = [code for code in findings.CODES if RULES[code].runs]  # see test_findings_run.py
+FAILING = [code for code in findings.CODES if code not in {*WITHOUT_PROGRAM, *RUN}]
 REPAIRED = [code for code in FAILING if code not in WITHOUT_REPAIR]
 HEADINGS = ("What it means", "Why it happens", "What to do", "Since when")
 
@@ -378,7 +379,16 @@ def test_a_program_is_complete_and_short(code):
             assert text.endswith("\n")
 
 
-@pytest.mark.parametrize("code", REPAIRED)
+@pytest.mark.parametrize("code", RUN)
+def test_a_program_that_is_run_is_complete_and_short(code):
+    for text in (RULES[code].failing, RULES[code].repaired):
+        assert 8 <= len(text.splitlines()) <= 40
+        assert max(map(len, text.splitlines())) <= 100
+        assert "donate_argnums" in text
+        assert text.endswith("\n")
+
+
+@pytest.mark.parametrize("code", [*REPAIRED, *RUN])
 def test_the_repaired_program_differs_by_the_cure_only(code):
     old, new = RULES[code].failing.splitlines(), RULES[code].repaired.splitlines()
     changed = [line for line in difflib.ndiff(old, new) if line[0] in "+-" and line[2:].strip()]

@@ -205,6 +205,29 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """A place in source that a finding points at, and what it says there.
+
+    Attributes:
+        location: the place; with columns it is underlined.
+        text: what is said of it, lower case, no full stop.
+        primary: whether the finding is about this place; the others explain it.
+    """
+
+    location: Location
+    text: str
+    primary: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The label as plain data."""
+        return {
+            "location": self.location.to_dict(),
+            "text": self.text,
+            "primary": self.primary,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A coded statement about leaves, an argument or a place in the program.
 
@@ -219,6 +242,7 @@ class Finding:
         folded: the leaves' paths folded by their common path, for people.
         notes: facts.
         help: what to change.
+        labels: places in source, in the order in which they are told.
     """
 
     code: str
@@ -230,6 +254,7 @@ class Finding:
     folded: str | None = None
     notes: tuple[str, ...] = ()
     help: str | None = None
+    labels: tuple[Label, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """One element of ``findings`` in the JSON report."""
@@ -243,6 +268,7 @@ class Finding:
             "folded": self.folded,
             "notes": list(self.notes),
             "help": self.help,
+            "labels": [label.to_dict() for label in self.labels],
         }
 
 
@@ -375,6 +401,46 @@ class Fault:
         return {"where": self.where, "error": self.error, "traceback": self.traceback}
 
 
+ProcessStatus = Literal["running", "ended", "died", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One of the processes of a program that called `jax.distributed.initialize`.
+
+    Attributes:
+        index: JAX's `process_id`.
+        count: JAX's `num_processes`.
+        host: the name of its machine; None where it left nothing.
+        pid: its number there; None in a merged report, which is to be the same for the same run.
+        status: ``ended`` where it came to its end, well or by an exception; ``died`` where it was
+            killed; ``running`` where it had done neither when this was written; ``missing`` where
+            it left no ledger.
+        file: its own ledger, as the user would name it.
+        ended: how its program ended, None where it ended well.
+    """
+
+    index: int
+    count: int
+    host: str | None = None
+    pid: int | None = None
+    status: ProcessStatus = "running"
+    file: str | None = None
+    ended: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """One element of ``processes`` in the JSON report."""
+        return {
+            "index": self.index,
+            "count": self.count,
+            "host": self.host,
+            "pid": self.pid,
+            "status": self.status,
+            "file": self.file,
+            "ended": self.ended,
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """All that was learnt of one program: its ledgers and what concerns the program as a whole.
@@ -387,6 +453,8 @@ class Account:
         ended: how the program ended, None where it ended well.
         versions: versions of donatree, jax, jaxlib and Python.
         platform: JAX's default backend; None where JAX was not used.
+        processes: all processes where this was merged from their accounts, this one alone where
+            it is the account of one of several, none where there is only one.
     """
 
     ledgers: tuple[Ledger, ...] = ()
@@ -396,6 +464,7 @@ class Account:
     ended: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     platform: str | None = None
+    processes: tuple[Process, ...] = ()
 
     @property
     def promised(self) -> int:
@@ -433,6 +502,7 @@ class Account:
             "ledgers": [ledger.to_dict() for ledger in self.ledgers],
             "findings": [finding.to_dict() for finding in self.findings],
             "faults": [fault.to_dict() for fault in self.faults],
+            "processes": [process.to_dict() for process in self.processes],
         }
 
 

@@ -1,4 +1,4 @@
-"""What was read of one compile, as plain data: the evidence that the gates judge.
+"""What was read of one compile and its calls, as plain data: the evidence that the gates judge.
 
 The private-JAX room (`donatree._jax`) fills these records; the gates turn them into a ledger.
 Nothing here imports JAX, so gates can be tested on evidence written by hand.
@@ -22,6 +22,39 @@ WhyNotAsked = Literal[
     "negative_number",
 ]
 
+WhyCopied = Literal["view", "foreign", "not_an_array", "resharded", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeafCall:
+    """What one call that was looked at did with one granted leaf.
+
+    Attributes:
+        shards: shards of the leaf that this process can address.
+        reused: how many of them the slot took over, by address; None where the backend has no
+            addresses to compare.
+        why: why one was copied instead; None where all were reused.
+        by: what stood in the way, in words, for example a view and who holds it.
+    """
+
+    shards: int
+    reused: int | None
+    why: WhyCopied | None = None
+    by: tuple[str, ...] = ()
+
+    @property
+    def copied(self) -> bool:
+        """Whether any shard was copied."""
+        return self.reused is not None and self.reused < self.shards
+
+
+@dataclass(frozen=True, slots=True)
+class CallSeen:
+    """One call that was looked at: its number, counted from 1, and its granted leaves."""
+
+    number: int
+    leaves: Mapping[int, LeafCall]
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -39,6 +72,7 @@ class Request:
         location: where the function is defined.
         call: where it was called.
         outer: for a jit called while another function is traced, the name of that one.
+        positional: names of the function's positional parameters, static ones included.
     """
 
     function: str
@@ -52,6 +86,7 @@ class Request:
     location: Location | None = None
     call: Location | None = None
     outer: str | None = None
+    positional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

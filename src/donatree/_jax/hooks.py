@@ -27,7 +27,7 @@ import contextlib
 import functools
 import importlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -62,6 +62,7 @@ _lock = threading.Lock()
 _observers: tuple[Observer, ...] = ()
 _originals: list[tuple[Any, str, Any]] = []
 _gone: dict[str, Exception] = {}
+_own = threading.local()
 
 
 def attach(observer: Observer) -> None:
@@ -87,8 +88,21 @@ def detach(observer: Observer) -> None:
             _uninstall()
 
 
+@contextlib.contextmanager
+def unheard() -> Iterator[None]:
+    """What this thread does with JAX inside is donatree's own: no observer is told of it."""
+    before = getattr(_own, "unheard", False)
+    _own.unheard = True
+    try:
+        yield
+    finally:
+        _own.unheard = before
+
+
 def tell(method: str, *arguments: Any) -> None:
     """Call one method of every observer; only a `DonationError` may reach the program."""
+    if getattr(_own, "unheard", False):
+        return
     for observer in _observers:
         try:
             getattr(observer, method)(*arguments)

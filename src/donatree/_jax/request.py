@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from donatree._jax import frames, promise, specs, wrappers
-from donatree._jax.parameters import in_flatten_order
+from donatree._jax.parameters import Parameters, in_flatten_order
 from donatree.ledger import Leaf, Location, Slot
 from donatree.observation import Request, WhyNotAsked
 
@@ -76,6 +76,7 @@ def request_of(
             ),
             location=frames.location_of_function(fun),
             call=frames.location_of_frame(user),
+            positional=tuple(Parameters(fun).positional),
         ),
         slots,
     )

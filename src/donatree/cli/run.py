@@ -10,6 +10,8 @@ import rich_click as click
 
 from donatree import reports
 from donatree.cli.options import check_writable, failure, has_findings, publish, report_options
+from donatree.processes.group import FOLDER, WAIT, Group
+from donatree.watch.level import CHECKS, FEWEST_CALLS, Check, Level
 from donatree.watch.runner import BadProgram, Outcome, Program
 from donatree.watch.session import Session
 
@@ -31,6 +33,38 @@ the program itself ended well."""
     metavar="PERCENT",
     help="Exit 1 where less than PERCENT of the promised bytes pass every gate checked.",
 )
+@click.option(
+    "--check",
+    type=click.Choice(CHECKS),
+    default="calls",
+    show_default=True,
+    help="How much is looked at: what is compiled, the first calls too, or the names behind every "
+    "call.",
+)
+@click.option(
+    "--calls",
+    type=click.IntRange(min=FEWEST_CALLS),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="How many calls of each compiled function are looked at.",
+)
+@click.option(
+    "--ledgers",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=FOLDER,
+    show_default=True,
+    metavar="DIR",
+    help="Where each process of several leaves its ledger.",
+)
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=WAIT,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long process 0 of several waits for the others at its end.",
+)
 @report_options
 @click.argument("name", metavar="SCRIPT.py | -m MODULE")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
@@ -38,6 +72,10 @@ def command(
     module: bool,
     strict: bool,
     fail_under: float | None,
+    check: Check,
+    calls: int,
+    ledgers: Path,
+    wait: float,
     report_file: Path | None,
     json_file: Path | None,
     expand: bool,
@@ -51,7 +89,10 @@ def command(
     check_writable(report_file, json_file)
     report_file, json_file = _absolute(report_file), _absolute(json_file)
     process = os.getpid()
-    session = Session(Program("module" if module else "script", name, arguments))
+    level = Level(check, calls)
+    program = Program("module" if module else "script", name, arguments)
+    group = Group(ledgers, wait)
+    session = Session(program, level, group)
     try:
         outcome = session.run()
     except BadProgram as error:
@@ -61,7 +102,10 @@ def command(
     account = session.account()
     options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
     try:
-        publish(account, sys.stderr, report_file, json_file, options)
+        merged = group.finish(account, sys.stderr)
+        if merged is not None:  # None: process 0 reports
+            account = merged
+            publish(account, sys.stderr, report_file, json_file, options)
     except Exception as error:
         print(f"donatree: the report could not be written: {error!r}", file=sys.stderr)
     session.close()

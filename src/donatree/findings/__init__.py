@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from donatree.ledger import Finding
     from donatree.observation import Observation
     from donatree.why.causes import Group
+    from donatree.why.copies import Copies
 
 CODES: tuple[str, ...] = (
     "DT101",
@@ -36,6 +37,11 @@ CODES: tuple[str, ...] = (
     "DT408",
     "DT409",
     "DT410",
+    "DT601",
+    "DT602",
+    "DT603",
+    "DT604",
+    "DT605",
 )
 
 
@@ -66,3 +72,12 @@ def describe(groups: Sequence[Group], observation: Observation) -> tuple[Finding
 
     others = (dt104.about(observation), dt407.about(observation), dt410.about(observation))
     return (*about_leaves, *(each for each in others if each is not None))
+
+
+def of_calls(copied: Sequence[Copies]) -> tuple[Finding, ...]:
+    """The findings about leaves that a run copied."""
+    from donatree.findings import dt601, dt602, dt603, dt604, dt605
+
+    files = (dt601, dt602, dt603, dt604, dt605)
+    about = {file.RULE.code: file.about for file in files}
+    return tuple(about[each.group.code](each) for each in copied)

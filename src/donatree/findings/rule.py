@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from donatree import paths
 from donatree.ledger import Finding, Gate, Level, Location
+from donatree.why import copies as copying
 
 if TYPE_CHECKING:
     from donatree.observation import Observation
     from donatree.why.causes import Group
+    from donatree.why.copies import Copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Rule:
         page: Markdown: what it means, why it happens, what to do. Its first line is the title.
         failing: a program that shows it; leaves `step` and `args`.
         repaired: the same program repaired.
+        runs: whether only a run shows it: the programs are whole scripts then, which make their
+            own calls.
         describe: makes the finding from its leaves; None where it has none.
     """
 
@@ -35,6 +39,7 @@ class Rule:
     failing: str
     repaired: str
     describe: Callable[[Group, Observation], Finding] | None = None
+    runs: bool = False
 
     @property
     def title(self) -> str:
@@ -105,5 +110,33 @@ def finding(
         location=location,
         folded=folded(group),
         notes=tuple(notes),
+        help=help,
+    )
+
+
+def copied(copies: Copies, why: str, *, help: str, notes: Sequence[str] = ()) -> Finding:  # noqa: A002
+    """A finding about granted leaves that a run copied.
+
+    Args:
+        copies: the leaves and the calls.
+        why: the second half of the headline.
+        help: what to change.
+        notes: facts.
+    """
+    group = copies.group
+    when = f"{copying.numbers(copies.calls)} of the {len(copies.looked_at):,} looked at copied"
+    if len(copies.looked_at) == 1:
+        when = "one call was looked at, and it copied"
+    elif copies.calls == copies.looked_at:
+        when = f"all {len(copies.calls):,} calls looked at copied"
+    elif not group.lost:
+        when = f"{copying.numbers(copies.calls)} copied, the calls after that reused the memory"
+    if copies.of_shards > len(group.entries):
+        when += f"; {copies.shards:,} of {copies.of_shards:,} shards"
+    return finding(
+        group,
+        f"{subject(group)} {verb(group, 'was', 'were')} granted and then copied by the run: {why}",
+        level="error" if group.lost else "warning",
+        notes=[*copies.by, when, *notes],
         help=help,
     )

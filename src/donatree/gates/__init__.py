@@ -7,10 +7,10 @@ import hashlib
 from collections.abc import Sequence
 
 from donatree import findings
-from donatree.gates import asked, granted, kept, matched
-from donatree.ledger import Entry, Gate, Leaf, Ledger, Slot
-from donatree.observation import Observation
-from donatree.why import causes, successor
+from donatree.gates import asked, granted, honoured, kept, matched
+from donatree.ledger import Entry, Finding, Gate, Leaf, Ledger, Slot
+from donatree.observation import CallSeen, Observation
+from donatree.why import causes, copies, successor
 
 
 def judge(observation: Observation) -> Ledger:
@@ -70,6 +70,19 @@ def with_totals(
         argument_bytes=observation.argument_bytes,
         notes=(*notes, *_open_questions(observation)),
     )
+
+
+def with_calls(ledger: Ledger, seen: Sequence[CallSeen], more: Sequence[Finding] = ()) -> Ledger:
+    """Adds what the calls showed: gate honoured, its findings, and those about names.
+
+    Args:
+        ledger: what `judge` made of the compile.
+        seen: the calls that were looked at, in their order.
+        more: findings about who holds a leaf or shares its buffer.
+    """
+    ledger, copied = copies.find(honoured.judge(ledger, seen), seen)
+    found = findings.of_calls(copied)
+    return dataclasses.replace(ledger, findings=(*found, *more, *ledger.findings))
 
 
 def _checked(observation: Observation) -> tuple[Gate, ...]:

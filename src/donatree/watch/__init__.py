@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from donatree.consumed import active
 from donatree.ledger import Account, Finding, Ledger
+from donatree.watch.level import CHECKS, FEWEST_CALLS, Check, Level
 
 if TYPE_CHECKING:
     from donatree.watch.recorder import Recorder
@@ -14,13 +16,14 @@ if TYPE_CHECKING:
 class Watched:
     """What `watch` learns; it can be read while the block runs and after it."""
 
-    def __init__(self) -> None:
+    def __init__(self, level: Level) -> None:
+        self._level = level
         self._recorder: Recorder | None = None
 
     def __enter__(self) -> Self:
         from donatree.watch.recorder import Recorder
 
-        self._recorder = Recorder()
+        self._recorder = Recorder(level=self._level)
         self._recorder.start()
         return self
 
@@ -31,6 +34,7 @@ class Watched:
         trace: TracebackType | None,
     ) -> None:
         if self._recorder is not None:
+            active.annotate(error)
             self._recorder.stop()
 
     @property
@@ -49,12 +53,21 @@ class Watched:
         return tuple(self.account.all_findings())
 
 
-def watch() -> Watched:
+def watch(*, check: Check = "calls", calls: int = 3) -> Watched:
     """What `donatree run` does, for a block.
 
     Every function that asks for donation and is compiled inside the block gets its ledger. What
     was compiled before is not seen again: JAX does not compile it twice, and neither does
     donatree.
+
+    Args:
+        check: how much is looked at: ``compile`` for what JAX and XLA say, ``calls`` for the first
+            calls of each compiled function as well, ``names`` for what every call took.
+        calls: how many calls of each are looked at, 2 or more: the first one is often another
+            program than the later ones.
+
+    Raises:
+        ValueError: `check` is none of the three, or `calls` is less than 2.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -63,4 +76,8 @@ def watch() -> Watched:
         >>> watched.ledgers[0].summary
         '16 of 16 bytes, 1 of 1 leaves'
     """
-    return Watched()
+    if check not in CHECKS:
+        raise ValueError(f"check must be one of {', '.join(CHECKS)}, not {check!r}")
+    if calls < FEWEST_CALLS:
+        raise ValueError(f"calls must be {FEWEST_CALLS} or more, not {calls!r}")
+    return Watched(Level(check, calls))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NoReturn
 
+from donatree.consumed import active
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -56,8 +58,8 @@ def leave(outcome: Outcome) -> NoReturn:
 def outcome_of(error: BaseException | None) -> Outcome:
     """Does what the interpreter does with an exception that nothing caught.
 
-    Prints it by the program's ``sys.excepthook``, without donatree's frames; a SystemExit's
-    message goes to standard error.
+    Prints it by the program's ``sys.excepthook``, without donatree's frames and with the diagnosis
+    below it where it used an array that was donated; a SystemExit's message goes to standard error.
 
     Args:
         error: what ended the program, None where it ran to its end.
@@ -72,6 +74,7 @@ def outcome_of(error: BaseException | None) -> Outcome:
         value = _exit_value(error)
         code = _exit_code(value)
         return Outcome(code, f"SystemExit({_text(value, repr)})" if code else None)
+    active.annotate(error)
     if sys.version_info >= (3, 12):
         sys.last_exc = error
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__

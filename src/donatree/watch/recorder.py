@@ -12,9 +12,12 @@ from typing import Any
 
 from donatree import gates
 from donatree._jax import facts, frames, hooks, inner, promise, read, request, warning
+from donatree.consumed import active
 from donatree.findings import dt102
 from donatree.ledger import Account, Fault, Finding, Ledger, Location, Slot
 from donatree.observation import Observation, Request
+from donatree.watch.calls import Calls
+from donatree.watch.level import Level
 from donatree.watch.totals import Totals
 
 
@@ -37,10 +40,12 @@ class Recorder:
     Args:
         everything: record functions that donate nothing as well (for `audit`).
         thread: the only thread to listen to; None for all.
-        told: called with each new ledger, on the thread that compiled.
+        told: called with the place of a ledger among the ledgers and the ledger itself, when it is
+            new and when more is known of it; on the thread that compiled or called.
         catch_warning: take JAX's own donation warning into the ledger instead of the terminal.
         totals_later: read XLA's totals when the account is asked for, not at the compile; `told`
             gets the ledgers without them.
+        level: how much of the calls is looked at; None for the compile alone.
     """
 
     follows_transforms = True
@@ -50,9 +55,10 @@ class Recorder:
         *,
         everything: bool = False,
         thread: int | None = None,
-        told: Callable[[Ledger], None] | None = None,
+        told: Callable[[int, Ledger], None] | None = None,
         catch_warning: bool = True,
         totals_later: bool = False,
+        level: Level | None = None,
     ) -> None:
         self._everything = everything
         self._thread = thread
@@ -69,7 +75,10 @@ class Recorder:
         self._disabled: tuple[Location | None] | None = None
         self._warned = warning.Catcher() if catch_warning else None
         self._totals = Totals() if totals_later else None
-        self._learnt: dict[tuple[str, str], list[Ledger]] = {}  # as judged, without later totals
+        self._learnt: dict[tuple[str, str], list[int]] = {}
+        self._compiles: list[Ledger] = []  # the ledgers as the compiles left them
+        self._plain: list[Ledger] = []  # and without later totals
+        self._calls = Calls(level or Level("compile"), self._more_of, self.fault)
         self.ledgers: list[Ledger] = []
         self.faults: list[Fault] = []
 
@@ -77,11 +86,13 @@ class Recorder:
         """Begin to watch."""
         if self._warned is not None:
             self._warned.install()
+        active.enter(self._calls.book)
         hooks.attach(self)
 
     def stop(self) -> None:
         """Stop watching; JAX's own functions are put back by the last one to stop."""
         hooks.detach(self)
+        active.leave(self._calls.book)
         if self._warned is not None:
             self._warned.remove()
 
@@ -106,17 +117,19 @@ class Recorder:
     def forget(self) -> None:
         """Drops the ledgers."""
         with self._lock:
-            self.ledgers.clear()
-            self._learnt.clear()
+            for each in (self.ledgers, self._compiles, self._plain, self._learnt):
+                each.clear()
 
     def _program_findings(self) -> tuple[Finding, ...]:
+        used_after = tuple(self._calls.book.found)
         if self._disabled is None and self._declared and facts.jit_is_disabled():
             self._disabled = (None,)
         if self._disabled is None or not self._declared:
-            return ()
+            return used_after
         compiled = {(ledger.function, ledger.location) for ledger in self.ledgers}
         never = [each for each in self._declared if each not in compiled]
-        return (dt102.about(never or list(self._declared), self._disabled[0], bool(never)),)
+        disabled = dt102.about(never or list(self._declared), self._disabled[0], bool(never))
+        return (*used_after, disabled)
 
     # What the hooks tell.
 
@@ -241,10 +254,12 @@ class Recorder:
         ledger = gates.judge(observation)
         if executable is not None:
             self._judged[computation] = ledger
-        place = self._learn(ledger)
-        if place is not None and executable is not None and self._totals is not None:
-            add = functools.partial(self._add_totals, place, ledger, observation)
-            self._totals.expect(executable, add)
+        place, is_new = self._learn(ledger)
+        if place is not None and executable is not None:
+            if is_new and self._totals is not None:
+                add = functools.partial(self._add_totals, place, ledger, observation)
+                self._totals.expect(executable, add)
+            self._calls.watch(place, computation, executable, ledger, asked.request)
         self.refuse(asked.info, ledger)
 
     def _add_totals(
@@ -252,9 +267,17 @@ class Recorder:
     ) -> None:
         try:
             whole = gates.with_totals(ledger, read.with_totals(observation, loaded))
-            self.ledgers[place] = whole
+            self._compiles[place] = whole
+            self.ledgers[place] = self._calls.judged(place, whole)
         except Exception as error:
             self.fault("totals", error)
+
+    def _more_of(self, place: int) -> None:
+        """A call showed more of a ledger."""
+        with self._lock:
+            ledger = self.ledgers[place] = self._calls.judged(place, self._compiles[place])
+        if self._told is not None:
+            self._told(place, ledger)
 
     def wants(self, fun: Any, info: Any) -> bool:
         """Whether a function's requests are to be recorded."""
@@ -274,20 +297,24 @@ class Recorder:
     def _listens(self) -> bool:
         return self._thread is None or self._thread == threading.get_ident()
 
-    def _learn(self, ledger: Ledger) -> int | None:
-        """Keeps a ledger that is new; returns its place among the ledgers, None where it is not."""
+    def _learn(self, ledger: Ledger) -> tuple[int | None, bool]:
+        """Keeps a ledger that is new; returns its place among the ledgers, and whether it is new.
+
+        One that is not was compiled once more, for another call or ahead of time.
+        """
         if not (ledger.entries or ledger.findings or self._everything):
-            return None  # it declares donation of nothing: `filter_jit(donate="none")` does
+            return None, False  # it declares donation of nothing: `filter_jit(donate="none")` does
         with self._lock:
             alike = self._learnt.setdefault((ledger.function, ledger.signature), [])
-            if any(
-                ledger.location == each.location and ledger.entries == each.entries
-                for each in alike
-            ):
-                return None  # compiled once more, for another call or ahead of time
-            alike.append(ledger)
+            for place in alike:
+                known = self._plain[place]
+                if ledger.location == known.location and ledger.entries == known.entries:
+                    return place, False
             place = len(self.ledgers)
+            alike.append(place)
+            self._plain.append(ledger)
+            self._compiles.append(ledger)
             self.ledgers.append(ledger)
         if self._told is not None:
-            self._told(ledger)
-        return place
+            self._told(place, ledger)
+        return place, True

@@ -6,7 +6,8 @@ import dataclasses
 import json
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from donatree import _version
 from donatree.ledger import Account, Fault, Ledger
@@ -15,7 +16,33 @@ from donatree.watch.runner import Outcome, Program, run_program
 from donatree.watch.witness import Witness
 
 if TYPE_CHECKING:
+    from donatree.watch.level import Level
     from donatree.watch.recorder import Recorder
+
+
+class Group(Protocol):
+    """The processes of a program that has several; `donatree.processes` has one."""
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several."""
+        ...
+
+    def watch(
+        self, changed: Callable[[], None], blame: Callable[[str, BaseException], None]
+    ) -> None:
+        """JAX has been imported; `changed` is to be called when this process joins others."""
+
+    def mark(self, account: Account) -> Account:
+        """The account with this process in it."""
+        ...
+
+    def more(self) -> dict[str, Any]:
+        """What is to be told beside the account."""
+        ...
+
+    def save(self, text: str) -> None:
+        """Keeps what was told."""
 
 
 class Session:
@@ -23,15 +50,21 @@ class Session:
 
     Args:
         program: what to run.
+        level: how much of its calls is looked at.
+        group: where its ledgers go if it turns out to be one of several processes.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(
+        self, program: Program, level: Level | None = None, group: Group | None = None
+    ) -> None:
         self._program = program
+        self._level = level
         self._recorder: Recorder | None = None
         self._witness: Witness | None = None
         self._faults: list[Fault] = []
         self._outcome: Outcome | None = None
-        self._written: list[str] = []
+        self._written: dict[int, str] = {}
+        self._group = group
 
     def run(self) -> Outcome:
         """Runs the program to its end.
@@ -86,23 +119,35 @@ class Session:
     def _begin(self) -> None:
         """JAX has just been imported."""
         try:
+            from donatree.watch.level import Level
             from donatree.watch.recorder import Recorder
 
-            recorder = Recorder(told=self._tell, totals_later=True)
+            recorder = Recorder(told=self._tell, totals_later=True, level=self._level or Level())
             recorder.start()
             self._recorder = recorder
+            if self._group is not None:
+                self._group.watch(self._save, self._fault)
         except Exception as error:
             self._fault("start", error)
 
-    def _tell(self, ledger: Ledger) -> None:
+    def _tell(self, place: int, ledger: Ledger) -> None:
         """Each ledger is written once, so that many of them cost no more than their own length."""
-        if self._witness is None:
+        self._written[place] = json.dumps(ledger.to_dict())
+        self._save()
+
+    def _save(self) -> None:
+        """Tells the witness, and where there are several processes the disk."""
+        group = self._group if self._group is not None and self._group.several else None
+        if self._witness is None and group is None:
             return
-        self._written.append(json.dumps(ledger.to_dict()))
-        rest = dataclasses.replace(self.account(totals=False), ledgers=()).to_dict()
-        del rest["ledgers"]
-        whole = f'{json.dumps(rest)[:-1]}, "ledgers": [{", ".join(self._written)}]}}'
-        self._witness.tell(whole)
+        rest = dataclasses.replace(self.account(totals=False), ledgers=())
+        data = rest.to_dict() if group is None else group.mark(rest).to_dict() | group.more()
+        del data["ledgers"]
+        whole = f'{json.dumps(data)[:-1]}, "ledgers": [{", ".join(self._written.values())}]}}'
+        if self._witness is not None:
+            self._witness.tell(whole)
+        if group is not None:
+            group.save(whole)
 
     def _fault(self, where: str, error: BaseException) -> None:
         text = "".join(traceback.format_exception(error))

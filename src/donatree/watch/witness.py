@@ -20,7 +20,7 @@ import sys
 import threading
 
 HEADLINE = "donatree: the program died before it could report; what was learnt until then:"
-RENDER = "donatree.reports.late:render"
+RENDER = "donatree.processes.late:render"
 
 # What is told is UTF-8, in which these bytes never stand: a frame that was cut off is seen as such.
 _START, _END, _DISMISSED = b"\xfd", b"\xfe", b"\xff"
@@ -181,7 +181,7 @@ def _listen(process: int, handle: int | None) -> str | None:
     newest, buffer, ended = None, bytearray(), False
     while not ended:
         ready = [descriptor for descriptor, _ in poll.poll(None if handle is not None else 500)]
-        ended = handle in ready or (handle is None and not _is_running(process))
+        ended = handle in ready or (handle is None and not is_running(process))
         with contextlib.suppress(BlockingIOError):
             while chunk := os.read(0, 1 << 20):
                 if _DISMISSED in chunk:
@@ -195,7 +195,8 @@ def _listen(process: int, handle: int | None) -> str | None:
     return None if newest is None else newest.decode("utf-8", "replace")
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether a process of this machine is alive. POSIX only: elsewhere the probe would kill it."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

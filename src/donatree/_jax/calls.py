@@ -1,0 +1,223 @@
+"""The calls of one compiled function, seen from inside JAX, for as long as somebody looks.
+
+JAX dispatches a compiled function in C++ as soon as it may. It asks (`pjit._get_fastpath_data`,
+`MeshExecutable.create_cpp_call`) whether `executable.unsafe_call` is an `ExecuteReplicated`; while
+it is not, each call comes through Python (JAX 0.5.3 to 0.12, measured). So a `WatchedCall` in its
+place sees every call with its flat arguments and results, and once it steps out the next call
+finds JAX as if nobody had looked: no wrapper remains, neither round the function nor inside.
+
+JAX remembers the answer no, and that is taken back: a `Compiled` object keeps it in `_call`, a
+jitted function in the C++ cache that all jits of one function and one set of options share.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any, Protocol
+
+from donatree._jax import frames
+
+
+class Visit(Protocol):
+    """One call, from just before it runs to its end."""
+
+    def done(self, results: Sequence[Any]) -> None:
+        """The call returned `results`, one array a slot."""
+
+    def failed(self, error: BaseException) -> None:
+        """The call raised; `error` goes on to the program."""
+
+
+class Watcher(Protocol):
+    """Somebody who looks at the calls of one executable."""
+
+    @property
+    def is_through(self) -> bool:
+        """Whether no further call is wanted."""
+        ...
+
+    def begin(self, arguments: Sequence[Any], frame: FrameType) -> Visit | None:
+        """A call is about to run.
+
+        Args:
+            arguments: its flat arguments as JAX got them, those that were pruned included,
+                without the constants that JAX hoisted. Not to be kept.
+            frame: a frame below the call. Not to be kept.
+        """
+
+    def fault(self, where: str, error: BaseException) -> None:
+        """The watcher itself failed; the program goes on."""
+
+
+class WatchedCall:
+    """Stands where JAX keeps the function that runs an executable.
+
+    Args:
+        executable: JAX's `MeshExecutable`.
+        constants: how many constants JAX passes before the arguments.
+        watcher: who looks.
+    """
+
+    __slots__ = ("_constants", "_executable", "_original", "_watcher")
+
+    def __init__(self, executable: Any, constants: int, watcher: Watcher) -> None:
+        self._original = executable.unsafe_call
+        self._executable = weakref.ref(executable)
+        self._constants = constants
+        self._watcher = watcher
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def __call__(self, *args: Any) -> Any:
+        visit = None
+        if self._watcher.is_through:
+            self.step_out()
+        else:
+            try:
+                visit = self._watcher.begin(args[self._constants :], sys._getframe(1))
+            except Exception as error:
+                self._blame("call", error)
+        if visit is None:
+            return self._original(*args)
+        try:
+            results = self._original(*args)
+        except BaseException as error:
+            try:
+                visit.failed(error)
+            except Exception as own:
+                self._blame("failed call", own)
+            raise
+        try:
+            visit.done(results)
+        except Exception as error:
+            self._blame("call", error)
+        if self._watcher.is_through:
+            self.step_out()
+        return results
+
+    def step_out(self) -> None:
+        """Gives JAX its own function back."""
+        executable = self._executable()
+        if executable is not None and executable._unsafe_call is self:
+            executable._unsafe_call = self._original
+        _forget_the_answer(sys._getframe(1))
+
+    def _blame(self, where: str, error: BaseException) -> None:
+        try:
+            self._watcher.fault(where, error)
+        except Exception:
+            return
+
+
+def watch(executable: Any, constants: int, watcher: Watcher) -> WatchedCall:
+    """Lets `watcher` see the calls of an executable until it has seen enough.
+
+    Args:
+        executable: JAX's `MeshExecutable`.
+        constants: how many constants JAX passes before the arguments.
+        watcher: who looks.
+    """
+    from jax._src import traceback_util
+
+    traceback_util.register_exclusion(__file__)
+    call = WatchedCall(executable, constants, watcher)
+    executable._unsafe_call = call
+    return call
+
+
+def _forget_the_answer(frame: FrameType | None) -> None:
+    """Lets JAX ask again whether the running call may be dispatched in C++."""
+    for each in _outwards(frame):
+        if frames.is_user_file(each.f_code.co_filename):
+            return
+        name = each.f_code.co_qualname
+        if name == "Compiled.__call__":
+            frames.local(each, "self")._call = None
+        elif name == "_cpp_pjit.<locals>.cache_miss":
+            from jax._src import pjit
+
+            # Another jit of the same function: it shares the cache, which is all that is needed.
+            pjit._cpp_pjit(frames.local(each, "fun"), frames.local(each, "jit_info"))._clear_cache()
+
+
+def constants_before(computation: Any) -> int:
+    """How many constants JAX passes before the arguments of a `MeshComputation` (0.7 on)."""
+    return len(getattr(computation, "const_args", None) or ())
+
+
+def callers_arguments(frame: FrameType) -> tuple[Sequence[Any], Mapping[str, Any]] | None:
+    """The objects that the user's own call passed, from the frames that are running it.
+
+    They are the ``*args, **kwargs`` of the outermost library frame below the user's: JAX's own, or
+    that of `nnx.jit` or `equinox.filter_jit` where the user calls one of these.
+
+    Args:
+        frame: a frame below the call.
+
+    Returns:
+        The positional and the keyword arguments; not to be kept.
+    """
+    found = None
+    for each in _outwards(frame):
+        code = each.f_code
+        if frames.is_user_file(code.co_filename):
+            break
+        if code.co_flags & inspect.CO_VARARGS and code.co_flags & inspect.CO_VARKEYWORDS:
+            star = code.co_argcount + code.co_kwonlyargcount
+            found = (each, *code.co_varnames[star : star + 2])
+    if found is None:
+        return None
+    outermost, values, words = found
+    return frames.local(outermost, values) or (), frames.local(outermost, words) or {}
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def shardings_by_leaf(computation: Any, executable: Any) -> dict[int, Any]:
+    """The sharding in which the executable takes each kept leaf, by flat index."""
+    constants = constants_before(computation)
+    kept = sorted(computation.compile_args["kept_var_idx"])
+    found = executable._in_shardings or ()
+    return {index - constants: sharding for index, sharding in zip(kept, found, strict=False)}
+
+
+def is_elsewhere(array: Any, sharding: Any) -> bool:
+    """Whether an array has to be moved before an executable takes it in `sharding`."""
+    try:
+        return not array.sharding.is_equivalent_to(sharding, array.ndim)
+    except Exception:
+        return False  # a sharding that cannot be compared proves nothing
+
+
+_TRANSFORMS = {
+    "value_and_grad.<locals>.value_and_grad_f": "value_and_grad",
+    "grad.<locals>.grad_f": "grad",
+    "vmap.<locals>.vmap_f": "vmap",
+    "jacfwd.<locals>.jacfun": "jacfwd",
+    "jacrev.<locals>.jacfun": "jacrev",
+    "vjp": "vjp",
+    "jvp": "jvp",
+    "linearize": "linearize",
+}
+
+
+def transform_around(frame: FrameType) -> str | None:
+    """The name of the outermost transform of JAX that runs the call eagerly; None where none does.
+
+    Known by the qualified names of the functions of `jax._src.api` on the stack, which are the
+    same on JAX 0.5.3 to 0.12.
+    """
+    found = None
+    for each in _outwards(frame):
+        if each.f_globals.get("__name__") == "jax._src.api":
+            found = _TRANSFORMS.get(each.f_code.co_qualname, found)
+    return found

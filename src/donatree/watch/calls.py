@@ -1,0 +1,172 @@
+"""The first calls of every donating executable, looked at while they run.
+
+Nothing of the program is held between two calls: numbers, names and weak references only. Once
+enough calls were seen JAX has its own function back, and a steady call costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
+
+from donatree import gates
+from donatree._jax import calls
+from donatree.consumed.calls import Calls as Book
+from donatree.ledger import Entry, Finding, Leaf, Ledger
+from donatree.observation import CallSeen, Request
+from donatree.watch.level import Level
+from donatree.watch.taking import Taking
+from donatree.watch.visit import Visit
+
+Site = tuple[CodeType, int]
+
+
+@dataclass(slots=True)
+class _Donating:
+    """A ledger's executables and what their calls showed."""
+
+    ledger: Ledger
+    granted: tuple[Entry, ...]
+    parameters: tuple[str, ...]
+    shardings: Mapping[int, Any]
+    leaves: tuple[Leaf, ...]
+    begun: int = 0
+    seen: list[CallSeen] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+class Calls:
+    """Looks at calls, and adds to a ledger what they showed.
+
+    Args:
+        level: how much is looked at.
+        learnt: called with the place of a ledger of which more is known now.
+        fault: told of donatree's own faults.
+    """
+
+    def __init__(
+        self,
+        level: Level,
+        learnt: Callable[[int], None],
+        fault: Callable[[str, BaseException], None],
+    ) -> None:
+        self.level = level
+        self.learnt = learnt
+        self.fault = fault
+        self.book = Book()
+        self.lock = threading.Lock()
+        self.sites: set[Site] = set()
+        self._of_place: dict[int, _Donating] = {}
+
+    def watch(
+        self, place: int, computation: Any, executable: Any, ledger: Ledger, request: Request
+    ) -> None:
+        """Looks at the next calls of an executable.
+
+        Args:
+            place: of its ledger among the ledgers.
+            computation: JAX's `MeshComputation`.
+            executable: its `MeshExecutable`.
+            ledger: as the compile left it.
+            request: what was asked.
+        """
+        if self.level.check == "compile" or not ledger.entries:
+            return
+        granted = tuple(
+            entry for entry in ledger.entries if entry.slot is not None and not entry.stopped_at
+        )
+        with self.lock:
+            donating = self._of_place.get(place)
+            if donating is None:
+                donating = self._of_place[place] = _Donating(
+                    ledger,
+                    granted,
+                    request.positional,
+                    calls.shardings_by_leaf(computation, executable),
+                    request.leaves,
+                )
+        watcher = _Watcher(self, place, donating)
+        if not watcher.is_through:  # JAX 0.5 makes a new executable at every call that it is asked
+            calls.watch(executable, calls.constants_before(computation), watcher)
+
+    def judged(self, place: int, ledger: Ledger) -> Ledger:
+        """A ledger with what the calls of its executables showed.
+
+        Args:
+            place: of the ledger among the ledgers.
+            ledger: as the compile left it.
+        """
+        donating = self._of_place.get(place)
+        if donating is None:
+            return ledger
+        with self.lock:
+            seen = sorted(donating.seen, key=lambda call: call.number)
+            more = tuple(donating.findings)
+        return gates.with_calls(ledger, seen, more)
+
+
+class _Watcher:
+    """See `donatree._jax.calls.Watcher`."""
+
+    def __init__(self, of: Calls, place: int, donating: _Donating) -> None:
+        self._of = of
+        self._place = place
+        self._donating = donating
+
+    @property
+    def is_through(self) -> bool:
+        return self._of.level.check != "names" and self._donating.begun >= self._of.level.calls
+
+    def fault(self, where: str, error: BaseException) -> None:
+        self._of.fault(where, error)
+
+    def begin(self, arguments: Sequence[Any], frame: FrameType) -> calls.Visit | None:
+        donating, of = self._donating, self._of
+        with of.lock:
+            donating.begun += 1
+            number = donating.begun
+        taking = Taking(donating.ledger, number, arguments, frame, of.book)
+        visit = None
+        if number <= of.level.calls:
+            visit = Visit(number, donating.granted, arguments, donating.shardings, _views)
+        return _Running(of, self._place, donating, visit, taking, self.is_through)
+
+
+class _Running:
+    """See `donatree._jax.calls.Visit`."""
+
+    def __init__(
+        self,
+        of: Calls,
+        place: int,
+        donating: _Donating,
+        visit: Visit | None,
+        taking: Taking,
+        is_last: bool,
+    ) -> None:
+        self._of = of
+        self._place = place
+        self._donating = donating
+        self._visit = visit
+        self._taking = taking
+        self._is_last = is_last
+
+    def done(self, results: Sequence[Any]) -> None:
+        visit, self._visit = self._visit, None
+        self._taking.ended(self._is_last)
+        if visit is not None:
+            seen = visit.after(results)
+            with self._of.lock:
+                self._donating.seen.append(seen)
+            self._of.learnt(self._place)
+
+    def failed(self, error: BaseException) -> None:
+        self._visit = None
+        self._taking.ended(self._is_last)
+
+
+def _views(array: Any) -> Sequence[str]:
+    return ()
