@@ -42,7 +42,8 @@ INDEX = """\
 # Findings
 
 A finding is a coded statement about leaves, an argument or a place in the program.
-The first digit is the gate by which it is numbered: 1 asked, 2 kept, 3 matched, 4 granted.
+The first digit is the gate by which it is numbered: 1 asked, 2 kept, 3 matched, 4 granted,
+6 honoured; 7 is about names: who holds a leaf, twins, use after donation.
 `donatree explain CODE` prints the same pages, without JAX and without a network.
 
 | code | name | gate | what it says |

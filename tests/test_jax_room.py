@@ -43,6 +43,7 @@ from donatree.watch import Watched
 from donatree.watch.recorder import Recorder
 
 ROOT = Path(__file__).parents[1]
+NAMED_IN_THE_README = ("test_jax_room.py", "test_names.py", "test_processes.py")
 
 
 def version(text: str) -> tuple[int, int]:
@@ -355,7 +356,7 @@ def test_the_readme_names_every_hook_and_only_tests_that_exist():
     readme = (ROOT / "src" / "donatree" / "_jax" / "README.md").read_text(encoding="utf-8")
     for module, path in facts.HOOKS:
         assert f"`{module}.{path}(" in readme
-    tests = [ROOT / "tests" / name for name in ("test_jax_room.py", "test_names.py")]
+    tests = [ROOT / "tests" / name for name in NAMED_IN_THE_README]
     there = set(re.findall(r"^def (test_\w+)", "".join(map(Path.read_text, tests)), re.MULTILINE))
     named = set(re.findall(r"\btest_\w+(?!\w*\.py)\b", readme)) - {path.stem for path in tests}
     assert len(named) > 20

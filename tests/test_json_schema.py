@@ -22,9 +22,11 @@ from donatree.ledger import (
     Fault,
     Finding,
     Gate,
+    Label,
     Leaf,
     Ledger,
     Location,
+    Process,
     Slot,
 )
 from donatree.reports import Options, json, late, render
@@ -42,9 +44,8 @@ def several(strategy):
     return st.lists(strategy, max_size=2).map(tuple)
 
 
-locations = st.none() | st.builds(
-    Location, texts, sizes, maybe_size, maybe_size, maybe_size, maybe_text
-)
+somewhere = st.builds(Location, texts, sizes, maybe_size, maybe_size, maybe_size, maybe_text)
+locations = st.none() | somewhere
 specs = st.builds(
     ArraySpec,
     texts,
@@ -70,6 +71,7 @@ findings = st.builds(
     maybe_text,
     many_texts,
     maybe_text,
+    several(st.builds(Label, somewhere, texts, st.booleans())),
 )
 entries = st.builds(
     Entry,
@@ -97,6 +99,16 @@ ledgers = st.builds(
     maybe_size,
     many_texts,
 )
+processes = st.builds(
+    Process,
+    sizes,
+    sizes,
+    maybe_text,
+    maybe_size,
+    st.sampled_from(["running", "ended", "died", "missing"]),
+    maybe_text,
+    maybe_text,
+)
 accounts = st.builds(
     Account,
     several(ledgers),
@@ -106,6 +118,7 @@ accounts = st.builds(
     maybe_text,
     st.dictionaries(st.sampled_from(["donatree", "jax", "numpy"]), texts),
     maybe_text,
+    several(processes),
 )
 
 
@@ -119,10 +132,24 @@ def full_document() -> dict:
     row = sample_accounts.entry(
         "state.w", 0, sample_accounts.spec("float32", 8, devices=8), evidence={"kept": "seen"}
     )
-    finding = Finding("DT401", "h", ("state.w",), 4, "note", place, "state.w", ("n",), "help")
+    finding = Finding(
+        "DT401",
+        "h",
+        ("state.w",),
+        4,
+        "note",
+        place,
+        "state.w",
+        ("n",),
+        "help",
+        (Label(place, "here", primary=True),),
+    )
     made = sample_accounts.ledger([row], finding, location=place, call=place, notes=("n",))
     fault = Fault("w", "e", "t")
-    account = sample_accounts.account(made, findings=(finding,), faults=(fault,))
+    process = Process(1, 2, "host", 42, "died", "process-0001.json", "ValueError")
+    account = sample_accounts.account(
+        made, findings=(finding,), faults=(fault,), processes=(process,)
+    )
     return plain_json.loads(json.dumps(account))
 
 
@@ -186,8 +213,10 @@ def test_json_is_sorted_indented_and_ended_by_a_newline():
         '  "jaxlib": null,\n'
         '  "ledgers": [],\n'
         '  "platform": null,\n'
+        '  "processes": [],\n'
         '  "program": "\\u00e9.py",\n'
         '  "python": null,\n'
+        '  "rehearsals": [],\n'
         '  "schema_version": 1,\n'
         '  "versions": {}\n'
         "}\n"

@@ -248,12 +248,12 @@ print("ended well")
 
 def test_a_dead_process_is_not_running_though_nobody_fetched_its_end() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        assert witness._is_running(child.pid)
+        assert witness.is_running(child.pid)
         os.kill(child.pid, signal.SIGKILL)
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         os.kill(child.pid, 0)  # it is there still
-        assert sys.platform != "linux" or not witness._is_running(child.pid)
-    assert not witness._is_running(child.pid)
+        assert sys.platform != "linux" or not witness.is_running(child.pid)
+    assert not witness.is_running(child.pid)
 
 
 def test_a_file_of_the_program_is_never_written_to(tmp_path: Path) -> None:

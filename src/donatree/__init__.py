@@ -10,6 +10,10 @@ from donatree.audit import require as require
 from donatree.errors import DonationError as DonationError
 from donatree.errors import DonatreeError as DonatreeError
 from donatree.errors import TargetError as TargetError
+from donatree.holders import Holder as Holder
+from donatree.holders import holders as holders
+from donatree.holders.twins import Twins as Twins
+from donatree.holders.twins import twins as twins
 from donatree.ledger import Account as Account
 from donatree.ledger import Entry as Entry
 from donatree.ledger import Finding as Finding
@@ -26,12 +30,16 @@ __all__ = [
     "Entry",
     "Finding",
     "Gate",
+    "Holder",
     "Ledger",
     "TargetError",
+    "Twins",
     "Watched",
     "__version__",
     "audit",
+    "holders",
     "require",
+    "twins",
     "watch",
     "whole",
 ]

@@ -442,6 +442,59 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What `--before` learnt of one argument that is not donated yet, at one call site.
+
+    Attributes:
+        function: the name of the jitted function.
+        argument: the argument; of what was named with ``--donate`` and not met, that text.
+        why: why it was chosen; of what was not met, what there is instead.
+        leaves: its leaves that donate nothing yet.
+        bytes: their bytes per device.
+        taken_bytes: those of them for which the result has an array of the same type.
+        calls: how many calls were looked at; 0 for what was not met.
+        confirmed_calls: after how many of them it was looked who still held a leaf.
+        held_leaves: leaves that somebody was found to hold then.
+        codes: codes of the findings about it.
+        keyword: what to add to the jit: ``donate_argnums=0``.
+        location: where the function is defined.
+        call: the call site.
+    """
+
+    function: str
+    argument: str
+    why: str
+    leaves: int = 0
+    bytes: int = 0
+    taken_bytes: int = 0
+    calls: int = 0
+    confirmed_calls: int = 0
+    held_leaves: int = 0
+    codes: tuple[str, ...] = ()
+    keyword: str = ""
+    location: Location | None = None
+    call: Location | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """One element of ``rehearsals`` in the JSON report."""
+        return {
+            "function": self.function,
+            "argument": self.argument,
+            "why": self.why,
+            "leaves": self.leaves,
+            "bytes": self.bytes,
+            "taken_bytes": self.taken_bytes,
+            "calls": self.calls,
+            "confirmed_calls": self.confirmed_calls,
+            "held_leaves": self.held_leaves,
+            "codes": list(self.codes),
+            "keyword": self.keyword,
+            "defined_at": self.location and self.location.to_dict(),
+            "called_at": self.call and self.call.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """All that was learnt of one program: its ledgers and what concerns the program as a whole.
 
@@ -455,6 +508,7 @@ class Account:
         platform: JAX's default backend; None where JAX was not used.
         processes: all processes where this was merged from their accounts, this one alone where
             it is the account of one of several, none where there is only one.
+        rehearsals: what `--before` learnt, one for each argument and call site.
     """
 
     ledgers: tuple[Ledger, ...] = ()
@@ -465,6 +519,7 @@ class Account:
     versions: Mapping[str, str] = field(default_factory=dict)
     platform: str | None = None
     processes: tuple[Process, ...] = ()
+    rehearsals: tuple[Rehearsal, ...] = ()
 
     @property
     def promised(self) -> int:
@@ -503,6 +558,7 @@ class Account:
             "findings": [finding.to_dict() for finding in self.findings],
             "faults": [fault.to_dict() for fault in self.faults],
             "processes": [process.to_dict() for process in self.processes],
+            "rehearsals": [rehearsal.to_dict() for rehearsal in self.rehearsals],
         }
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 from donatree.hlo.header import Header
 from donatree.ledger import Leaf, Location, Slot
+from donatree.why.origin import Origin
 
 WhyNotAsked = Literal[
     "debug_nans",
@@ -73,6 +74,7 @@ class Request:
         call: where it was called.
         outer: for a jit called while another function is traced, the name of that one.
         positional: names of the function's positional parameters, static ones included.
+        in_place: whether the call updates the caller's objects, as `flax.nnx.jit` does.
     """
 
     function: str
@@ -87,6 +89,7 @@ class Request:
     call: Location | None = None
     outer: str | None = None
     positional: tuple[str, ...] = ()
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ class Observation:
         jax_warning: JAX's own warning at lowering, if one came.
         compile_error: the first line of the error that ended the compile.
         shapes_only: some arguments had no sharding of their own, so one device was assumed.
+        origins: where drifted leaves stopped being of their type, by the index of the slot; looked
+            for only where there are such leaves.
     """
 
     request: Request
@@ -133,3 +138,4 @@ class Observation:
     jax_warning: str | None = None
     compile_error: str | None = None
     shapes_only: bool = False
+    origins: Mapping[int, Origin] = field(default_factory=dict)

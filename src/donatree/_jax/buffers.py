@@ -37,12 +37,27 @@ def pointers_by_device(array: Any) -> tuple[tuple[int, int], ...] | None:
     try:
         if real.is_deleted() or not real.size:
             return None
-        shards = real.clone()._arrays
+        shards = _clone(real)._arrays
         return tuple(
             (next(iter(each.devices())).id, each.unsafe_buffer_pointer()) for each in shards
         )
     except Exception:
         return None  # not every backend has addresses to give
+
+
+def _clone(array: Any) -> Any:
+    """Another handle on the same buffers.
+
+    `clone` raises where the first device of the array is another process's (JAX 0.12);
+    `reorder_shards`, the function under `device_put`, does not.
+    """
+    try:
+        return array.clone()
+    except Exception:
+        from jaxlib import xla_client
+
+        reuse = xla_client.ArrayCopySemantics.REUSE_INPUT
+        return xla_client.reorder_shards(array, array.sharding, reuse)
 
 
 def pointers(array: Any) -> tuple[int, ...] | None:

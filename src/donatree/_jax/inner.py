@@ -81,7 +81,7 @@ def _inner(
         if any(params.get("donated_invars", ())):
             yield equation, inputs
             continue
-        for body in _bodies(params):
+        for body in bodies(params):
             # The operands of scan, while, cond, jit and remat end with what the body takes.
             count = len(body.invars)
             operands = equation.invars[-count:] if count else []
@@ -93,7 +93,7 @@ def _inner(
             yield from _inner(body, known, seen)
 
 
-def _bodies(params: Mapping[str, Any]) -> Iterator[Any]:
+def bodies(params: Mapping[str, Any]) -> Iterator[Any]:
     """The jaxprs in the parameters of an equation; asked of every equation of a program."""
     kinds = _jaxpr_types()
     for value in params.values():

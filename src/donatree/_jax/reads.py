@@ -21,7 +21,6 @@ where they return the array itself.
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 import threading
 import weakref
@@ -35,7 +34,7 @@ _CHECKED = ("_check_if_deleted", "item", "block_until_ready")
 
 
 class Reads:
-    """Watches for reads of the arrays that are marked; holds them weakly.
+    """Watches for reads of the arrays that are marked, until the last of them is dead.
 
     Args:
         told: called with the array and a frame below the read. What it raises is a fault.
@@ -50,27 +49,13 @@ class Reads:
         self._inside = threading.local()
         self._lock = threading.RLock()
 
-    @property
-    def is_installed(self) -> bool:
-        """Whether reads are being watched now."""
-        return bool(self._originals)
-
-    @property
-    def any_marked(self) -> bool:
-        """Whether a marked array is alive."""
-        return bool(self._marked)
-
     def mark(self, array: Any) -> None:
-        """Watches for reads of an array until it dies."""
+        """Watches for reads of an array until it dies. It is held weakly."""
         key, marked = id(array), self._marked
         marked[key] = weakref.ref(array, lambda _: marked.pop(key, None))
+        self._install_once()
 
-    def unmark(self, array: Any) -> None:
-        """Watches no longer for reads of an array."""
-        self._marked.pop(id(array), None)
-
-    def install(self) -> None:
-        """Begins to watch. Where a name is gone, that is a fault and its reads are not seen."""
+    def _install_once(self) -> None:
         with self._lock:
             if self._originals:
                 return
@@ -79,7 +64,7 @@ class Reads:
             traceback_util.register_exclusion(__file__)
             try:
                 self._install()
-            except Exception as error:
+            except Exception as error:  # a name is gone: its reads are not seen
                 self._fault("reads", error)
             _forget_dispatch()
 
@@ -109,12 +94,15 @@ class Reads:
     def _checked(self, original: Any) -> Any:
         marked, note = self._marked, self._note
 
-        @functools.wraps(original)
         def checked(array: Any, *args: Any, **kwargs: Any) -> Any:
             if id(array) in marked:
                 note(array)
+            elif not marked:
+                self.remove()
             return original(array, *args, **kwargs)
 
+        for attribute in ("__name__", "__doc__"):  # the rest is missing where it is C++
+            setattr(checked, attribute, getattr(original, attribute, None))
         return checked
 
     def _note(self, array: Any) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from donatree._jax import frames, promise, specs, wrappers
+from donatree._jax import frames, nnx, promise, specs, wrappers
 from donatree._jax.parameters import Parameters, in_flatten_order
 from donatree.ledger import Leaf, Location, Slot
 from donatree.observation import Request, WhyNotAsked
@@ -49,6 +49,7 @@ def request_of(
     flags = params.params["donated_invars"][-count:] if count else ()
     asked = frozenset(index for index, flag in enumerate(flags) if flag)
     made = promise.promise_of(fun, info, arguments, asked)
+    in_place = nnx.is_wrapper(fun)
     if wrapped is not None:
         names, slot_names = wrapped.leaves, wrapped.slots
         fun = wrapped.function
@@ -77,6 +78,7 @@ def request_of(
             location=frames.location_of_function(fun),
             call=frames.location_of_frame(user),
             positional=tuple(Parameters(fun).positional),
+            in_place=in_place,
         ),
         slots,
     )

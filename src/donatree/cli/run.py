@@ -9,6 +9,7 @@ from pathlib import Path
 import rich_click as click
 
 from donatree import reports
+from donatree.before.wish import Wish
 from donatree.cli.options import check_writable, failure, has_findings, publish, report_options
 from donatree.processes.group import FOLDER, WAIT, Group
 from donatree.watch.level import CHECKS, FEWEST_CALLS, Check, Level
@@ -50,6 +51,18 @@ the program itself ended well."""
     help="How many calls of each compiled function are looked at.",
 )
 @click.option(
+    "--before",
+    is_flag=True,
+    help="Rehearse donation in a program that does not donate yet: what would break, and where.",
+)
+@click.option(
+    "--donate",
+    multiple=True,
+    metavar="NAME[:ARG]",
+    help="With --before: the function and the argument to rehearse, `train_step:0` or "
+    "`train_step:state`.",
+)
+@click.option(
     "--ledgers",
     type=click.Path(file_okay=False, path_type=Path),
     default=FOLDER,
@@ -74,6 +87,8 @@ def command(
     fail_under: float | None,
     check: Check,
     calls: int,
+    before: bool,
+    donate: tuple[str, ...],
     ledgers: Path,
     wait: float,
     report_file: Path | None,
@@ -86,13 +101,14 @@ def command(
     """Run a program unchanged and account for every leaf that it donates."""
     if name.startswith("-"):
         raise failure(f"no such option `{name}` (see `donatree run --help`)")
+    wishes = _wishes(before, donate)
     check_writable(report_file, json_file)
     report_file, json_file = _absolute(report_file), _absolute(json_file)
     process = os.getpid()
     level = Level(check, calls)
     program = Program("module" if module else "script", name, arguments)
     group = Group(ledgers, wait)
-    session = Session(program, level, group)
+    session = Session(program, level, group, wishes)
     try:
         outcome = session.run()
     except BadProgram as error:
@@ -114,6 +130,18 @@ def command(
         if too_little or (strict and has_findings(account)):
             outcome = Outcome(1)
     return outcome
+
+
+def _wishes(before: bool, donate: tuple[str, ...]) -> tuple[Wish, ...] | None:
+    """What is to be rehearsed; None where nothing is."""
+    if not before:
+        if donate:
+            raise failure("`--donate` needs `--before`, which rehearses it")
+        return None
+    try:
+        return tuple(map(Wish.parse, donate))
+    except ValueError as error:
+        raise failure(str(error)) from None
 
 
 def _absolute(file: Path | None) -> Path | None:

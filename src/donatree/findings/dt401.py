@@ -11,6 +11,12 @@ The next call meets the new shape and compiles again.
 The step makes the array grow, shrink or turn: a cache that is concatenated to, a batch that is
 padded, an array that is transposed.
 
+The finding points at the expression in which the value stopped being the leaf's type; several such
+expressions are several findings.
+Where a library did it, that is your call into the library, and its own line is a note.
+Where a constant is returned in the leaf's stead, there is nothing to point at, and a note says so.
+How exact the place is, the page of DT402 says.
+
 ## What to do
 
 Allocate the full size once and write into it with `.at[].set` or `jax.lax.dynamic_update_slice`.
@@ -26,7 +32,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donatree.findings.rule import Rule, count, finding, subject, verb
+from donatree.findings.rule import Rule, count, drift, subject, verb
 from donatree.ledger import Entry, Finding, Gate
 
 if TYPE_CHECKING:
@@ -67,7 +73,7 @@ def describe(group: Group, observation: Observation) -> Finding:
     changes = dict.fromkeys(_change(entry) for entry in group.entries)
     first, more = next(iter(changes)), len(changes) - 1
     others = f", and {more} more" if more else ""
-    return finding(
+    return drift(
         group,
         f"{subject(group)} {verb(group, 'comes', 'come')} back with another shape "
         f"({first}{others}): {count(group.bytes, 'byte')} not reused",

@@ -11,6 +11,18 @@ The next call meets the new dtype and compiles again.
 The step changes the type: a counter takes `+ 1.0`, an optimiser's average is cast to `bfloat16`, a
 parameter meets a learning rate of a wider type.
 
+The finding points at the expression in which the value stopped being the leaf's type; several such
+expressions are several findings.
+Where a library did it, that is your call into the library, and its own line is a note.
+Where a constant is returned in the leaf's stead, there is nothing to point at, and a note says so.
+
+The place is read from the program that JAX traced, from the returned value back to the leaf.
+Its columns are those of Python's own code objects and are not exact everywhere: a chain such as
+`x.mean().astype(t)` is underlined from its beginning; a gradient has the place of the expression
+that it is the gradient of; what a loop converts on entry has the place of the whole call of the
+loop; of the branches of a `cond` the first is shown and the others are named in a note; code made
+by `exec`, and Python under `-X no_debug_ranges`, has no columns.
+
 ## What to do
 
 Return the leaf with the dtype that it came with, for example with `.astype(state.step.dtype)`.
@@ -28,7 +40,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donatree.findings.rule import Rule, count, finding, subject, verb
+from donatree.findings.rule import Rule, count, drift, subject, verb
 from donatree.ledger import Finding, Gate
 
 if TYPE_CHECKING:
@@ -75,7 +87,7 @@ def describe(group: Group, observation: Observation) -> Finding:
     if all(entry.stopped_at is Gate.GRANTED for entry in group.entries):  # offered, then refused
         notes.append("JAX gives no warning here")
     notes.append("the next call meets another dtype and compiles again")
-    return finding(
+    return drift(
         group,
         f"{subject(group)} {verb(group, 'is', 'are')} donated as {old} and returned as {new}: "
         f"{count(group.bytes, 'byte')} not reused",

@@ -14,6 +14,12 @@ equal: an `int32` counter that comes back as `float32`, a matrix that comes back
 On every JAX, a slot of the leaf's type that belongs to another leaf can take it, and weak types
 make no difference to memory.
 
+The finding points at the expression in which the value stopped being the leaf's type; several such
+expressions are several findings.
+Where a library did it, that is your call into the library, and its own line is a note.
+Where a constant is returned in the leaf's stead, there is nothing to point at, and a note says so.
+How exact the place is, the page of DT402 says.
+
 ## What to do
 
 Return the leaf with the type that it came with.
@@ -28,7 +34,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from donatree.findings.rule import Rule, finding, subject, verb
+from donatree.findings.rule import Rule, drift, subject, verb
 from donatree.ledger import Finding, Gate
 
 if TYPE_CHECKING:
@@ -72,7 +78,7 @@ def describe(group: Group, observation: Observation) -> Finding:
             "a slot of another type but as many bytes took the memory; up to JAX 0.7.2 such a leaf "
             "is lost"
         )
-    return finding(
+    return drift(
         group,
         f"{subject(group)} {verb(group, 'is', 'are')} reused{by} but "
         f"{verb(group, 'comes', 'come')} back as another type ({group.detail}): the next call "

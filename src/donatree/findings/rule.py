@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from donatree.why.copies import Copies
 
 
+_FEW = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One code.
@@ -112,6 +115,51 @@ def finding(
         notes=tuple(notes),
         help=help,
     )
+
+
+def drift(
+    group: Group,
+    headline: str,
+    *,
+    help: str,  # noqa: A002
+    notes: Sequence[str],
+) -> Finding:
+    """A finding about leaves that came back as another type, at the expression that did it."""
+    location = group.origins[0].location if group.origins else None
+    return finding(
+        group, headline, help=help, notes=[*_origin_notes(group), *notes], location=location
+    )
+
+
+def _origin_notes(group: Group) -> list[str]:
+    """What is known of the expression beside its place."""
+    notes = []
+    if group.origins and group.origins[0].unknown:
+        notes.append(f"there is no expression to point at: {group.origins[0].unknown}")
+    told = {}
+    for entry, origin in zip(group.entries, group.origins, strict=False):
+        if origin.because:
+            told.setdefault(origin.because, entry.path)
+    if len(told) == 1:
+        notes += told
+    else:
+        notes += [f"for `{path}`: {because}" for because, path in list(told.items())[:_FEW]]
+    libraries = dict.fromkeys(o.library for o in group.origins if o.library)
+    places = [f"`{_inside(each)}`" for each in libraries]
+    if places:
+        more = f" and {len(places) - _FEW:,} more" if len(places) > _FEW else ""
+        notes.append(f"in the library it is {', '.join(places[:_FEW])}{more}")
+    also = dict.fromkeys(place for origin in group.origins for place in origin.also)
+    if also:
+        lines = ", ".join(f"`{place}`" for place in list(also)[:_FEW])
+        notes.append(f"other branches do the same: {lines}")
+    return notes
+
+
+def _inside(location: Location) -> str:
+    """A library's line from its package on: where it is installed is nobody's concern."""
+    file = location.file.replace("\\", "/").rpartition("/site-packages/")[2]
+    return f"{file}:{location.line}"
 
 
 def copied(copies: Copies, why: str, *, help: str, notes: Sequence[str] = ()) -> Finding:  # noqa: A002

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from donatree import findings
 from donatree.gates import asked, granted, honoured, kept, matched
 from donatree.ledger import Entry, Finding, Gate, Leaf, Ledger, Slot
 from donatree.observation import CallSeen, Observation
 from donatree.why import causes, copies, successor
+from donatree.why.origin import Drift, Origin
+
+Locate = Callable[[Sequence[Drift]], Mapping[int, Origin]]
 
 
-def judge(observation: Observation) -> Ledger:
+def judge(observation: Observation, locate: Locate | None = None) -> Ledger:
     """Takes every promised leaf through the gates that could be checked.
 
     Args:
         observation: what was read of one compile.
+        locate: finds the origins of drifts, by the index of the slot; asked only where there are
+            any.
 
     Returns:
         The ledger with its findings.
@@ -31,6 +36,9 @@ def judge(observation: Observation) -> Ledger:
         _walk(observation, aliases, checked, leaf, successors.get(leaf.flat_index))
         for leaf in promised
     )
+    drifts = causes.drifts(entries) if locate is not None else []
+    if locate is not None and drifts:
+        observation = dataclasses.replace(observation, origins=locate(drifts))
     entries, groups = causes.explain(entries, observation)
     ledger = Ledger(
         function=request.function,

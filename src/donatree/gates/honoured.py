@@ -14,7 +14,7 @@ from donatree.observation import CallSeen, LeafCall
 from donatree.why.copies import numbers
 
 _DELETED = {
-    "view": "the leaf is alive after the call, and so is a view of its memory",
+    "view": "a view of the leaf's memory was alive",
     "foreign": "the leaf is deleted, and the slot is at another address",
     "not_an_array": "what was passed is no `jax.Array`, so the slot has other memory",
     "resharded": "the leaf is alive after the call, in another sharding than the call's",

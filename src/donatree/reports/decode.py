@@ -12,9 +12,12 @@ from donatree.ledger import (
     Fault,
     Finding,
     Gate,
+    Label,
     Leaf,
     Ledger,
     Location,
+    Process,
+    Rehearsal,
     Slot,
 )
 
@@ -104,6 +107,8 @@ def account(data: Any, schema_version: int) -> Account:
         ended=item.maybe("ended", str),
         versions=item.named("versions"),
         platform=item.maybe("platform", str),
+        processes=item.each("processes", _process) if "processes" in item.data else (),
+        rehearsals=item.each("rehearsals", _rehearsal) if "rehearsals" in item.data else (),
     )
 
 
@@ -199,7 +204,16 @@ def _finding(data: Any, place: str) -> Finding:
         folded=item.maybe("folded", str),
         notes=item.texts("notes"),
         help=item.maybe("help", str),
+        labels=item.each("labels", _label) if "labels" in item.data else (),
     )
+
+
+def _label(data: Any, place: str) -> Label:
+    item = _Item(data, place)
+    where = item.one("location", _location)
+    if where is None:
+        raise ValueError(f"not a donatree report: `{item.at('location')}` is null, not an object")
+    return Label(where, item.get("text", str), item.get("primary", bool))
 
 
 def _fault(data: Any, place: str) -> Fault:
@@ -208,4 +222,40 @@ def _fault(data: Any, place: str) -> Fault:
         where=item.get("where", str),
         error=item.get("error", str),
         traceback=item.get("traceback", str),
+    )
+
+
+def _process(data: Any, place: str) -> Process:
+    item = _Item(data, place)
+    status = item.get("status", str)
+    if status not in ("running", "ended", "died", "missing"):
+        where = item.at("status")
+        raise ValueError(f"not a donatree report: `{where}` is `{status}`, which is no status")
+    return Process(
+        index=item.get("index", int),
+        count=item.get("count", int),
+        host=item.maybe("host", str),
+        pid=item.maybe("pid", int),
+        status=status,
+        file=item.maybe("file", str),
+        ended=item.maybe("ended", str),
+    )
+
+
+def _rehearsal(data: Any, place: str) -> Rehearsal:
+    item = _Item(data, place)
+    return Rehearsal(
+        function=item.get("function", str),
+        argument=item.get("argument", str),
+        why=item.get("why", str),
+        leaves=item.get("leaves", int),
+        bytes=item.get("bytes", int),
+        taken_bytes=item.get("taken_bytes", int),
+        calls=item.get("calls", int),
+        confirmed_calls=item.get("confirmed_calls", int),
+        held_leaves=item.get("held_leaves", int),
+        codes=item.texts("codes"),
+        keyword=item.get("keyword", str),
+        location=item.one("defined_at", _location),
+        call=item.one("called_at", _location),
     )

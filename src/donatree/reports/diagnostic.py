@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from donatree import paths
 from donatree.ledger import Finding, Location
-from donatree.reports import sizes
-from donatree.reports.text import BAD, CARE, HEAD, Line, Marks, cells, clean, paragraph
+from donatree.reports import sizes, snippet
+from donatree.reports.places import columns, shown
+from donatree.reports.text import ASCII, BAD, CARE, HEAD, Line, Marks, cells, clean, paragraph
 
 _STYLES = {"error": BAD, "warning": f"bold {CARE}", "note": "bold cyan"}
 
@@ -27,13 +28,16 @@ def lines(
     Yields:
         ``error[DT402]: headline``, `` --> train.py:41``, the line of source where it can be read,
         underlined where the columns are known, then ``= leaf:``, ``= in:``, ``= note:`` and
-        ``= help:``.
+        ``= help:``. A finding with labels has all of its places drawn instead of the one.
     """
     style = _STYLES[finding.level]
     code = clean(finding.code)
     yield [(f"{finding.level}[{code}]", style), (f": {clean(finding.headline)}", HEAD)]
     gutter = 1
-    if finding.location:
+    if finding.labels:
+        gutter = snippet.gutter_of(finding.labels)
+        yield from snippet.lines(finding.labels, marks, width, style)
+    elif finding.location:
         source = list(_source(finding.location, marks, width, style))
         gutter = len(str(finding.location.line)) if source else 1
         yield [(" " * gutter + "--> ", "blue"), (clean(str(finding.location)), "")]
@@ -41,6 +45,25 @@ def lines(
     for word, text in _attached(finding, functions):
         head: Line = [(" " * (gutter + 1) + "= ", "blue"), (f"{word}: ", HEAD)]
         yield from paragraph(text, width, head, gutter + 3 + len(word) + 2)
+
+
+def text(finding: Finding, width: int = 100) -> str:
+    """A finding as plain text, for a note on an exception: no colour, its own marks ASCII only.
+
+    Args:
+        finding: the finding.
+        width: columns.
+
+    Returns:
+        Its lines, without a newline at the end.
+
+    Example:
+        >>> print(text(Finding("DT704", "`old` is used", help="copy it")))
+        error[DT704]: `old` is used
+          = help: copy it
+    """
+    made = lines(finding, ASCII, width)
+    return "\n".join("".join(piece for piece, _ in line).rstrip() for line in made)
 
 
 def _attached(finding: Finding, functions: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -70,45 +93,24 @@ def _source(location: Location, marks: Marks, width: int, style: str) -> Iterato
         return
     number = str(location.line)
     margin = " " * len(number)
-    start, end = _columns(location, text)
-    before, under = _shown(text[:start]), _shown(text[start:end])
-    shown = before + under + _shown(text[end:])
+    start, end = columns(location, text)
+    before, under = shown(text[:start]), shown(text[start:end])
+    whole = before + under + shown(text[end:])
     room = max(width - len(number) - 3, 24)
     # A long line is cut on the left when what it underlines would not be seen.
     cut = 0
-    if cells(shown) > room:
+    if cells(whole) > room:
         if under and len(before) + len(under) > room:
             cut = max(min(len(before) - 8, len(before) + len(under) - room + 8), 0)
-        shown = (marks.dots if cut else "") + shown[cut:]
-        if cells(shown) > room:
-            while cells(shown) > room - len(marks.dots):
-                shown = shown[:-1]
-            shown += marks.dots
+        whole = (marks.dots if cut else "") + whole[cut:]
+        if cells(whole) > room:
+            while cells(whole) > room - len(marks.dots):
+                whole = whole[:-1]
+            whole += marks.dots
     yield [(f"{margin} |", "blue")]
-    yield [(f"{number} | ", "blue"), (shown, "")]
+    yield [(f"{number} | ", "blue"), (whole, "")]
     offset = cells(before[cut:]) + (len(marks.dots) if cut else 0)
     length = min(cells(under), room - offset)
     if length > 0:
         yield [(f"{margin} | ", "blue"), (" " * offset + "^" * length, style)]
     yield [(f"{margin} |", "blue")]
-
-
-def _columns(location: Location, text: str) -> tuple[int, int]:
-    """What to underline as places in the text; an empty range where that is not known.
-
-    Columns are those of Python's code objects and syntax trees: they count bytes of UTF-8.
-    """
-    if location.column is None:
-        return len(text), len(text)
-    data = text.encode("utf-8", "surrogatepass")
-    last = location.end_column
-    if last is None or (location.end_line or location.line) > location.line:
-        last = len(data)
-    if not 0 <= location.column < last <= len(data):
-        return len(text), len(text)
-    start = len(data[: location.column].decode("utf-8", "ignore"))
-    return start, len(data[:last].decode("utf-8", "ignore"))
-
-
-def _shown(text: str) -> str:
-    return clean(text.replace("\t", "    "))

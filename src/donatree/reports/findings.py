@@ -38,7 +38,9 @@ def ranked(account: Account) -> list[Shown]:
     groups: dict[object, list[Finding]] = {}
     names: dict[object, Counter[str]] = {}
     for function, finding in _all(account):
-        key = (finding.code, finding.level, finding.leaves or finding.headline, function)
+        place = finding.location if finding.labels else None  # what is told of two places is two
+        about = finding.leaves or finding.headline
+        key = (finding.code, finding.level, about, place, function)
         same = next((k for k, group in groups.items() if finding in group), key)
         groups.setdefault(same, []).append(finding)
         names.setdefault(same, Counter()).update([function] if function else [])

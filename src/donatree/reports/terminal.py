@@ -14,7 +14,18 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 
 from donatree.ledger import Account, Gate, Ledger
-from donatree.reports import DEFAULT_WIDTH, Options, faults, findings, funnel, sizes, streams, tree
+from donatree.reports import (
+    DEFAULT_WIDTH,
+    Options,
+    faults,
+    findings,
+    funnel,
+    processes,
+    rehearsals,
+    sizes,
+    streams,
+    tree,
+)
 from donatree.reports.text import (
     ASCII,
     BAD,
@@ -100,7 +111,8 @@ def document(account: Account, options: Options) -> Document:
     sections = [
         _title(account, width),
         *_ledgers(account.ledgers, marks, width, options),
-        *([_nothing_donated(account, width)] if not account.ledgers else []),
+        *([_nothing_donated(account, width)] if _is_empty(account) else []),
+        rehearsals.lines(account, width),
         *findings.sections(account, marks, width),
         _totals(account),
         _next(account),
@@ -122,6 +134,7 @@ def _title(account: Account, width: int) -> Iterator[Line]:
     if account.ended:
         text = f"the program ended with {account.ended}; this is what was learnt until then"
         yield from paragraph(text, width, [], 0, BAD)
+    yield from processes.lines(account, width)
 
 
 def _ledgers(
@@ -201,6 +214,10 @@ def _alias_size(ledger: Ledger) -> Iterator[Line]:
         sign = "+" if unexplained > 0 else "-"
         line.append((f" {sign} {abs(unexplained):,} that donatree cannot explain", BAD))
     yield line
+
+
+def _is_empty(account: Account) -> bool:
+    return not account.ledgers and not account.rehearsals
 
 
 def _nothing_donated(account: Account, width: int) -> Iterator[Line]:

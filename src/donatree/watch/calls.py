@@ -13,10 +13,12 @@ from types import CodeType, FrameType
 from typing import Any
 
 from donatree import gates
-from donatree._jax import calls
+from donatree._jax import calls, frames
+from donatree.consumed import notes
 from donatree.consumed.calls import Calls as Book
-from donatree.ledger import Entry, Finding, Leaf, Ledger
+from donatree.ledger import Entry, Finding, Ledger
 from donatree.observation import CallSeen, Request
+from donatree.watch import names
 from donatree.watch.level import Level
 from donatree.watch.taking import Taking
 from donatree.watch.visit import Visit
@@ -30,9 +32,8 @@ class _Donating:
 
     ledger: Ledger
     granted: tuple[Entry, ...]
-    parameters: tuple[str, ...]
     shardings: Mapping[int, Any]
-    leaves: tuple[Leaf, ...]
+    request: Request
     begun: int = 0
     seen: list[CallSeen] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -84,9 +85,8 @@ class Calls:
                 donating = self._of_place[place] = _Donating(
                     ledger,
                     granted,
-                    request.positional,
                     calls.shardings_by_leaf(computation, executable),
-                    request.leaves,
+                    request,
                 )
         watcher = _Watcher(self, place, donating)
         if not watcher.is_through:  # JAX 0.5 makes a new executable at every call that it is asked
@@ -128,11 +128,46 @@ class _Watcher:
         with of.lock:
             donating.begun += 1
             number = donating.begun
+        named = self._names(number, arguments, frame)
         taking = Taking(donating.ledger, number, arguments, frame, of.book)
         visit = None
         if number <= of.level.calls:
-            visit = Visit(number, donating.granted, arguments, donating.shardings, _views)
-        return _Running(of, self._place, donating, visit, taking, self.is_through)
+            visit = Visit(number, donating.granted, arguments, donating.shardings)
+        return _Running(of, self._place, donating, visit, taking, self.is_through, named)
+
+    def _names(
+        self, number: int, arguments: Sequence[Any], frame: FrameType
+    ) -> tuple[Finding, ...]:
+        """Who shares and who holds what is taken; returns what will make JAX refuse the call."""
+        donating, of = self._donating, self._of
+        ledger = donating.ledger
+        if number > of.level.calls and of.level.check != "names":
+            return ()
+        taken = frozenset(entry.leaf.flat_index for entry in donating.granted)
+        kept = frozenset(donating.shardings)
+        twins = names.shared(
+            ledger.function,
+            donating.request.leaves,
+            taken,
+            kept,
+            arguments,
+            frame,
+            is_first=number == 1,
+        )
+        held: list[Finding] = []
+        user = frames.user_frame(frame)
+        if user is not None and (user.f_code, user.f_lasti) not in of.sites:
+            of.sites.add((user.f_code, user.f_lasti))
+            asked = donating.request
+            named = names.arguments_by_name(asked.positional, ledger.donated_arguments, frame)
+            held = names.held(
+                ledger.function, donating.granted, named, arguments, frame, asked.in_place
+            )
+        with of.lock:
+            donating.findings += [each for each in (*twins, *held) if each not in donating.findings]
+        if twins or held:
+            of.learnt(self._place)
+        return tuple(twins)
 
 
 class _Running:
@@ -146,6 +181,7 @@ class _Running:
         visit: Visit | None,
         taking: Taking,
         is_last: bool,
+        twins: tuple[Finding, ...],
     ) -> None:
         self._of = of
         self._place = place
@@ -153,6 +189,7 @@ class _Running:
         self._visit = visit
         self._taking = taking
         self._is_last = is_last
+        self._twins = twins
 
     def done(self, results: Sequence[Any]) -> None:
         visit, self._visit = self._visit, None
@@ -166,7 +203,5 @@ class _Running:
     def failed(self, error: BaseException) -> None:
         self._visit = None
         self._taking.ended(self._is_last)
-
-
-def _views(array: Any) -> Sequence[str]:
-    return ()
+        for each in self._twins:
+            notes.add(error, each)

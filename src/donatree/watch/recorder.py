@@ -6,19 +6,22 @@ import functools
 import threading
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from donatree import gates
-from donatree._jax import facts, frames, hooks, inner, promise, read, request, warning
+from donatree._jax import facts, frames, hooks, inner, origins, promise, read, request, warning
 from donatree.consumed import active
+from donatree.consumed.threads import ThreadHook
 from donatree.findings import dt102
 from donatree.ledger import Account, Fault, Finding, Ledger, Location, Slot
 from donatree.observation import Observation, Request
 from donatree.watch.calls import Calls
 from donatree.watch.level import Level
+from donatree.watch.notebook import CellErrors
 from donatree.watch.totals import Totals
+from donatree.why.origin import Drift, Origin
 
 
 @dataclass(slots=True)
@@ -28,6 +31,7 @@ class _Asked:
     request: Request
     slots: tuple[Slot, ...]
     info: Any
+    jaxpr: weakref.ref[Any]  # JAX lets it go when it is done with it
     shapes_only: bool = False
     staged: bool = False
 
@@ -79,6 +83,8 @@ class Recorder:
         self._compiles: list[Ledger] = []  # the ledgers as the compiles left them
         self._plain: list[Ledger] = []  # and without later totals
         self._calls = Calls(level or Level("compile"), self._more_of, self.fault)
+        looks = self._calls.level.check != "compile"
+        self._errors = (ThreadHook(), CellErrors()) if looks else ()
         self.ledgers: list[Ledger] = []
         self.faults: list[Fault] = []
 
@@ -87,11 +93,15 @@ class Recorder:
         if self._warned is not None:
             self._warned.install()
         active.enter(self._calls.book)
+        for each in self._errors:
+            each.start()
         hooks.attach(self)
 
     def stop(self) -> None:
         """Stop watching; JAX's own functions are put back by the last one to stop."""
         hooks.detach(self)
+        for each in self._errors:
+            each.stop()
         active.leave(self._calls.book)
         if self._warned is not None:
             self._warned.remove()
@@ -171,7 +181,7 @@ class Recorder:
             if self._everything and facts.jit_is_disabled():
                 found = request.while_jit_is_disabled(found)
             shapes_only = request.has_shapes_without_sharding(args, kwargs)
-            known = _Asked(found, slots, info, shapes_only, staged)
+            known = _Asked(found, slots, info, weakref.ref(jaxpr), shapes_only, staged)
             self._remember(jaxpr, known)
         if not staged:
             self._newest[threading.get_ident()] = known
@@ -215,7 +225,7 @@ class Recorder:
             newest.request if newest else None,
             newest.slots if newest else (),
         )
-        return _Asked(found, slots, newest.info if newest else None)
+        return _Asked(found, slots, newest.info if newest else None, weakref.ref(jaxpr))
 
     def associate(self, computation: Any) -> None:
         """Join a computation whose lowering JAX had cached to this thread's newest request."""
@@ -251,7 +261,7 @@ class Recorder:
         )
         if executable is not None and self._totals is None:
             observation = read.with_totals(observation, executable.xla_executable)
-        ledger = gates.judge(observation)
+        ledger = gates.judge(observation, functools.partial(self._locate, asked))
         if executable is not None:
             self._judged[computation] = ledger
         place, is_new = self._learn(ledger)
@@ -261,6 +271,18 @@ class Recorder:
                 self._totals.expect(executable, add)
             self._calls.watch(place, computation, executable, ledger, asked.request)
         self.refuse(asked.info, ledger)
+
+    def _locate(self, asked: _Asked, drifts: Sequence[Drift]) -> Mapping[int, Origin]:
+        """Where leaves drifted; the compile is told of all the same where that fails."""
+        jaxpr = asked.jaxpr()
+        if jaxpr is None:
+            return {}
+        try:
+            names = [leaf.path for leaf in asked.request.leaves]
+            return origins.locate(jaxpr, drifts, names, asked.request.call)
+        except Exception as error:
+            self.fault("origins", error)
+            return {}
 
     def _add_totals(
         self, place: int, ledger: Ledger, observation: Observation, loaded: Any

@@ -16,6 +16,10 @@ from donatree.watch.runner import Outcome, Program, run_program
 from donatree.watch.witness import Witness
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from donatree.before.rehearser import Rehearser
+    from donatree.before.wish import Wish
     from donatree.watch.level import Level
     from donatree.watch.recorder import Recorder
 
@@ -52,11 +56,18 @@ class Session:
         program: what to run.
         level: how much of its calls is looked at.
         group: where its ledgers go if it turns out to be one of several processes.
+        before: what is to be rehearsed; empty for the candidates, None for no rehearsal.
     """
 
     def __init__(
-        self, program: Program, level: Level | None = None, group: Group | None = None
+        self,
+        program: Program,
+        level: Level | None = None,
+        group: Group | None = None,
+        before: Sequence[Wish] | None = None,
     ) -> None:
+        self._before = before
+        self._rehearser: Rehearser | None = None
         self._program = program
         self._level = level
         self._recorder: Recorder | None = None
@@ -76,6 +87,8 @@ class Session:
         try:
             after_import("jax", self._begin)
             self._outcome = run_program(self._program)
+            if self._rehearser is not None:
+                self._rehearser.stop()
             return self._outcome
         except BaseException:
             self.close()
@@ -103,7 +116,7 @@ class Session:
                     ended=ended,
                     platform=_platform(self._recorder.ledgers),
                 )
-                return _with_faults(account, self._faults)
+                return _with_faults(self._rehearsed(account), self._faults)
             except Exception as error:
                 self._fault("account", error)
         return Account(
@@ -116,6 +129,16 @@ class Session:
             },
         )
 
+    def _rehearsed(self, account: Account) -> Account:
+        if self._rehearser is None:
+            return account
+        learnt = self._rehearser.learnt()
+        return dataclasses.replace(
+            account,
+            findings=(*account.findings, *learnt.findings),
+            rehearsals=learnt.rehearsals,
+        )
+
     def _begin(self) -> None:
         """JAX has just been imported."""
         try:
@@ -125,6 +148,12 @@ class Session:
             recorder = Recorder(told=self._tell, totals_later=True, level=self._level or Level())
             recorder.start()
             self._recorder = recorder
+            if self._before is not None:
+                from donatree.before.rehearser import Rehearser
+
+                calls = (self._level or Level()).calls
+                self._rehearser = Rehearser(calls, self._before, self._save, self._fault)
+                self._rehearser.start()
             if self._group is not None:
                 self._group.watch(self._save, self._fault)
         except Exception as error:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from donatree._jax import buffers, calls
+from donatree.holders import find_views
 from donatree.ledger import Entry
-from donatree.observation import CallSeen, LeafCall, WhyCopied
-
-Views = Callable[[Any], Sequence[str]]
+from donatree.observation import CallSeen, LeafCall
 
 
 class Visit:
@@ -20,7 +21,6 @@ class Visit:
         entries: the granted entries.
         arguments: the call's flat arguments. Held until `after`, and no longer.
         shardings: in which sharding the executable takes each leaf, by flat index.
-        views: what else looks at an array's memory, in words.
     """
 
     def __init__(
@@ -29,13 +29,11 @@ class Visit:
         entries: Sequence[Entry],
         arguments: Sequence[Any],
         shardings: Mapping[int, Any],
-        views: Views,
     ) -> None:
         self._number = number
         self._entries = entries
         self._arguments: Sequence[Any] = arguments
         self._shardings = shardings
-        self._views = views
         self._before = {
             entry.leaf.flat_index: _addresses(arguments[entry.leaf.flat_index]) for entry in entries
         }
@@ -48,12 +46,17 @@ class Visit:
         """
         arguments, self._arguments = self._arguments, ()
         seen = {}
+        unexplained = []
         for entry in self._entries:
             index = entry.leaf.flat_index
             slot = entry.slot.flat_index if entry.slot is not None else -1
             if not 0 <= slot < len(results):
                 continue  # a mutable reference: JAX hands it to nobody
             seen[index] = self._leaf(index, arguments[index], results[slot])
+            if seen[index].why == "unknown":
+                unexplained.append(entry)
+        if unexplained:
+            seen |= self._looked_at(unexplained, arguments, seen)
         return CallSeen(self._number, seen)
 
     def _leaf(self, index: int, argument: Any, result: Any) -> LeafCall:
@@ -67,18 +70,41 @@ class Visit:
         reused = len(set(before) & set(after))
         if reused >= len(before):
             return LeafCall(shards=len(before), reused=len(before))
-        why, by = self._why(index, argument)
-        return LeafCall(shards=len(before), reused=reused, why=why, by=tuple(by))
-
-    def _why(self, index: int, argument: Any) -> tuple[WhyCopied, Sequence[str]]:
-        if buffers.is_deleted(argument):
-            # Consumed, yet not reused. The CPU's runtime does so with memory that it was lent.
-            return ("foreign" if buffers.is_on_cpu(argument) else "unknown"), ()
         sharding = self._shardings.get(index)
-        if sharding is not None and calls.is_elsewhere(argument, sharding):
-            return "resharded", ()
-        found = self._views(argument)
-        return ("view" if found else "unknown"), found
+        moved = sharding is not None and calls.is_elsewhere(argument, sharding)
+        moved = moved and not buffers.is_deleted(argument)
+        return LeafCall(len(before), reused, "resharded" if moved else "unknown")
+
+    def _looked_at(
+        self, entries: Sequence[Entry], arguments: Sequence[Any], seen: Mapping[int, LeafCall]
+    ) -> dict[int, LeafCall]:
+        """Why leaves were copied: one search for views of all of them.
+
+        A leaf without a view that is gone and was not reused: so the CPU's runtime does with memory
+        that it was lent.
+        """
+        rows = [(entry.path, arguments[entry.leaf.flat_index]) for entry in entries]
+        spans = {
+            place: [
+                (address, address + entry.bytes)
+                for _, address in self._before[entry.leaf.flat_index] or ()
+            ]
+            for place, entry in enumerate(entries)
+        }
+        by_path: dict[str, list[str]] = defaultdict(list)
+        for holder in find_views(rows, spans):
+            for path in holder.leaves:
+                by_path[path].append(f"{holder} looks at the memory")
+        answer = {}
+        for entry in entries:
+            index = entry.leaf.flat_index
+            leaf, argument = seen[index], arguments[index]
+            if entry.path in by_path:
+                leaf = dataclasses.replace(leaf, why="view", by=tuple(by_path[entry.path]))
+            elif buffers.is_deleted(argument) and buffers.is_on_cpu(argument):
+                leaf = dataclasses.replace(leaf, why="foreign")
+            answer[index] = leaf
+        return answer
 
 
 def _addresses(value: Any) -> tuple[tuple[int, int], ...] | None:

@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from donatree.ledger import ArraySpec, Entry, Gate, Slot, by_bytes
+from donatree.ledger import ArraySpec, Entry, Gate, Location, Slot, by_bytes
 from donatree.observation import Observation
+from donatree.why.origin import Drift, Origin, What
 
 _NOT_ASKED = {
     "debug_nans": "DT101",
@@ -20,24 +21,32 @@ _NOT_ASKED = {
 }
 
 
+_DRIFTED = ("DT401", "DT402", "DT403")
+
 _LocalType = tuple[str, tuple[int, ...], str | None]
+_Expression = tuple[Location | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Leaves of one cause: the code, what tells groups of one code apart, and the entries.
 
+    Leaves that drifted are of one cause where they drifted in one expression.
+
     Attributes:
         code: the finding's code.
         detail: for example ``float32 -> bfloat16``; empty where the code says all.
         entries: most bytes first.
         lost: whether the leaves were lost; False where they were reused at a price.
+        origins: where they drifted, each in the place of its entry; empty where that was not
+            looked for.
     """
 
     code: str
     detail: str
     entries: tuple[Entry, ...]
     lost: bool
+    origins: tuple[Origin, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -61,7 +70,7 @@ def explain(
     slots = observation.slots
     types = {_local_type(slot.spec) for slot in slots}
     free = {_local_type(slot.spec) for slot in slots if slot.flat_index not in taken}
-    grouped: dict[tuple[str, str, bool], list[Entry]] = defaultdict(list)
+    grouped: dict[tuple[str, str, bool, _Expression | None], list[Entry]] = defaultdict(list)
     answer = []
     for entry in entries:
         lost = entry.stopped_at is not None
@@ -71,16 +80,66 @@ def explain(
             code, detail = _price(entry, observation)
         answer.append(dataclasses.replace(entry, finding=code) if code else entry)
         if code:
-            grouped[code, detail, lost].append(answer[-1])
+            origin = _origin(entry, code, observation)
+            expression = origin and (origin.location, origin.unknown)
+            grouped[code, detail, lost, expression].append(answer[-1])
     groups = [
-        Group(code, detail, tuple(by_bytes(members)), lost)
-        for (code, detail, lost), members in grouped.items()
+        _group(code, detail, by_bytes(members), lost, observation)
+        for (code, detail, lost, _), members in grouped.items()
     ]
     return tuple(answer), tuple(sorted(groups, key=_order))
 
 
-def _order(group: Group) -> tuple[bool, int, str, str]:
-    return (not group.lost, -group.bytes, group.code, group.detail)
+def drifts(entries: Sequence[Entry]) -> list[Drift]:
+    """The leaves whose successor has another dtype, shape or weak type.
+
+    Args:
+        entries: after the gates.
+    """
+    found = []
+    for entry in entries:
+        if entry.successor is None or entry.stopped_at in (Gate.ASKED, Gate.KEPT):
+            continue
+        leaf, slot = entry.leaf.spec, entry.successor.spec
+        if leaf is slot:
+            continue
+        what: What
+        if leaf.dtype != slot.dtype:
+            what = "dtype"
+        elif leaf.shape != slot.shape:
+            what = "shape"
+        elif leaf.weak_type != slot.weak_type and entry.slot is not None:
+            what = "weak_type"
+        else:
+            continue
+        found.append(Drift(entry.leaf.flat_index, entry.successor.flat_index, what))
+    return found
+
+
+def _origin(entry: Entry, code: str, observation: Observation) -> Origin | None:
+    if code not in _DRIFTED or entry.successor is None:
+        return None
+    return observation.origins.get(entry.successor.flat_index)
+
+
+def _group(
+    code: str, detail: str, entries: list[Entry], lost: bool, observation: Observation
+) -> Group:
+    origins = [_origin(entry, code, observation) for entry in entries]
+    return Group(code, detail, tuple(entries), lost, tuple(filter(None, origins)))
+
+
+def _order(group: Group) -> tuple[bool, int, str, str, str, int, int]:
+    where = group.origins[0].location if group.origins else None
+    return (
+        not group.lost,
+        -group.bytes,
+        group.code,
+        group.detail,
+        where.file if where else "",
+        where.line if where else 0,
+        (where.column or 0) if where else 0,
+    )
 
 
 def _local_type(spec: ArraySpec) -> _LocalType:
