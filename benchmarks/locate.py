@@ -72,7 +72,7 @@ def measure(name: str, leaves: int) -> None:
     import jax
 
     from donatree._jax import origins
-    from donatree.why.origin import Drift
+    from donatree.origin.drift import Drift
 
     step, arguments = PROGRAMS[name](leaves)
     jitted = jax.jit(step)

@@ -309,7 +309,7 @@ def test_a_function_with_effects_is_judged_once_though_jax_asks_at_each_call(
 
     judged = []
     real = gates.judge
-    monkeypatch.setattr(gates, "judge", lambda seen: judged.append(1) or real(seen))
+    monkeypatch.setattr(gates, "judge", lambda *seen: judged.append(1) or real(*seen))
 
     def step(state: Any) -> Any:
         jax.debug.print("{}", state.sum(), ordered=True)

@@ -110,7 +110,8 @@ def run(name: str, source: str) -> dict[str, Any]:
         if name.startswith("DT102"):
             step(*args, **kwargs)
     told = ledger.to_dict() | {"kept": ledger.kept_in_place}
-    told["watched"] = [each.to_dict() for each in watched.findings]
+    # What is run here holds the arguments itself.
+    told["watched"] = [each.to_dict() for each in watched.findings if each.code != "DT701"]
     told["faults"] = [each.error for each in watched.account.faults]
     if name.startswith("DT408"):
         told["live"] = live_bytes(step.lower(*args))
@@ -384,7 +385,7 @@ def test_a_program_that_is_run_is_complete_and_short(code):
     for text in (RULES[code].failing, RULES[code].repaired):
         assert 8 <= len(text.splitlines()) <= 40
         assert max(map(len, text.splitlines())) <= 100
-        assert "donate_argnums" in text
+        assert "jax.jit" in text
         assert text.endswith("\n")
 
 

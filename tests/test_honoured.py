@@ -397,7 +397,8 @@ def test_addresses_are_read_without_a_trace() -> None:
     alive = len(jax.live_arrays())
     first = buffers.pointers(x)
     assert first == buffers.pointers(x)
-    assert first is not None and len(first) == 1
+    assert first is not None
+    assert len(first) == 1
     assert len(jax.live_arrays()) == alive
     x.delete()
     assert buffers.pointers(x) is None

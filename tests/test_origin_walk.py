@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from donatree.ledger import Location
-from donatree.why import walk
-from donatree.why.origin import CONSTANT, Place, Type
+from donatree.origin import walk
+from donatree.origin.drift import CONSTANT, Place, Type
 from programs import environment
 
 WIDE, LOW = Type("float32", (4,), False), Type("bfloat16", (4,), False)
@@ -152,7 +152,7 @@ def test_a_known_way_that_leads_to_another_leaf_is_not_taken():
 
 
 def test_the_walk_needs_no_jax():
-    code = "import sys, donatree.why.walk, donatree.why.causes; print('jax' in sys.modules)"
+    code = "import sys, donatree.origin.walk, donatree.why.causes; print('jax' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
     )

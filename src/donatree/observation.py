@@ -12,7 +12,7 @@ from typing import Literal
 
 from donatree.hlo.header import Header
 from donatree.ledger import Leaf, Location, Slot
-from donatree.why.origin import Origin
+from donatree.origin.drift import Origin
 
 WhyNotAsked = Literal[
     "debug_nans",

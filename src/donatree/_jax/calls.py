@@ -176,6 +176,25 @@ def callers_arguments(frame: FrameType) -> tuple[Sequence[Any], Mapping[str, Any
     return frames.local(outermost, values) or (), frames.local(outermost, words) or {}
 
 
+def lists_of_the_call(frame: FrameType) -> list[Any]:
+    """The lists, tuples and dicts in which the frames that run a call hold its arguments.
+
+    Args:
+        frame: a frame below the call.
+
+    Returns:
+        Not to be kept.
+    """
+    found: dict[int, Any] = {}
+    for each in _outwards(frame):
+        if frames.is_user_file(each.f_code.co_filename):
+            break
+        for value in frames.locals_of(each).values():
+            if type(value) in (list, tuple, dict):
+                found[id(value)] = value
+    return list(found.values())
+
+
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame

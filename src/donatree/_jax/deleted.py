@@ -8,7 +8,7 @@ from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-from donatree._jax import buffers, hooks
+from donatree._jax import buffers, frames, hooks
 
 _VARYING = re.compile(r"\[[0-9, ]*\]|[0-9]+")
 
@@ -30,9 +30,7 @@ def receiver(frame: FrameType) -> Any:
     """
     if frame.f_code is not _check():
         return None
-    from donatree.source.evaluate import variables
-
-    return variables(frame).get("self")
+    return frames.local(frame, "self")
 
 
 def is_meant(error: BaseException) -> bool:

@@ -17,7 +17,7 @@ from donatree._jax.values import Operands, Scope, Values
 
 
 class Graph(Values):
-    """See `why.origin.Graph`."""
+    """See `origin.drift.Graph`."""
 
     def _expand(self, value: int) -> Operands:
         result, name, scope, equation = self._made[value]

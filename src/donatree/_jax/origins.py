@@ -1,4 +1,4 @@
-"""Where each drifted leaf of a program stopped being of its type: see `why.origin`."""
+"""Where each drifted leaf of a program stopped being of its type: see `origin`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from donatree._jax.graph import Graph
 from donatree.ledger import Location
-from donatree.why.origin import NO_FRAME, Drift, Origin
-from donatree.why.walk import Finder
+from donatree.origin.drift import NO_FRAME, Drift, Origin
+from donatree.origin.walk import Finder
 
 
 def locate(

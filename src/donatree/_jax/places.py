@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from donatree._jax import frames
 from donatree.ledger import Location
-from donatree.why.origin import Place
+from donatree.origin.drift import Place
 
 _CASTS = frozenset(("astype", "_astype", "convert_element_type", "asarray", "array", "full"))
 

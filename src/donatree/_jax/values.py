@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from donatree._jax import costs, places, request
-from donatree.why.origin import Place, Type
+from donatree.origin.drift import Place, Type
 
 Operands = tuple[tuple[int, int], ...]
 
@@ -69,7 +69,7 @@ class Values:
     # What the walk asks.
 
     def operands(self, value: int) -> Operands:
-        """See `why.origin.Graph`."""
+        """See `origin.drift.Graph`."""
         found = self._operands[value]
         if found is None:
             found = self._operands[value] = self._expand(value)
@@ -78,7 +78,7 @@ class Values:
         return found
 
     def everything(self, value: int) -> list[int]:
-        """See `why.origin.Graph`."""
+        """See `origin.drift.Graph`."""
         found = [operand for operand, _ in self.operands(value)]
         _, _, scope, equation = self._made[value]
         if equation is not None and not self.passes_on(value):
@@ -86,22 +86,22 @@ class Values:
         return found
 
     def kind(self, value: int) -> str:
-        """See `why.origin.Graph`."""
+        """See `origin.drift.Graph`."""
         return self._made[value][1]
 
     def type_of(self, value: int) -> Type:
-        """See `why.origin.Graph`."""
+        """See `origin.drift.Graph`."""
         known = self._type.get(value)
         if known is None:
             known = self._type[value] = self._type_of(self._made[value][0].aval)
         return known
 
     def scopes(self, value: int) -> tuple[int, ...]:
-        """See `why.origin.Graph`."""
+        """See `origin.drift.Graph`."""
         return self._made[value][2].numbers
 
     def passes_on(self, value: int) -> bool:
-        """See `why.origin.Graph`."""
+        """See `origin.drift.Graph`."""
         _, kind, scope, equation = self._made[value]
         if kind in ("carry", "enter"):
             return True
@@ -111,7 +111,7 @@ class Values:
         return equation is not None and id(equation) in scope.called
 
     def words(self, value: int) -> str | None:
-        """See `why.origin.Graph`."""
+        """See `origin.drift.Graph`."""
         var, kind, _, _ = self._made[value]
         if kind == "input":
             return f"argument `{self._names[self._input[var]]}`"
@@ -120,12 +120,12 @@ class Values:
         return None
 
     def is_cast(self, value: int) -> bool:
-        """See `why.origin.Graph`."""
+        """See `origin.drift.Graph`."""
         equation = self._made[value][3]
         return equation is not None and self._places.is_cast(equation)
 
     def place(self, value: int) -> Place | None:
-        """See `why.origin.Graph`."""
+        """See `origin.drift.Graph`."""
         if value not in self._place:
             self._place[value] = self._find_place(value)
         return self._place[value]

@@ -10,8 +10,8 @@ from donatree import findings
 from donatree.gates import asked, granted, honoured, kept, matched
 from donatree.ledger import Entry, Finding, Gate, Leaf, Ledger, Slot
 from donatree.observation import CallSeen, Observation
+from donatree.origin.drift import Drift, Origin
 from donatree.why import causes, copies, successor
-from donatree.why.origin import Drift, Origin
 
 Locate = Callable[[Sequence[Drift]], Mapping[int, Origin]]
 

@@ -12,7 +12,7 @@ from donatree.holders.search import Search
 from donatree.holders.stacks import Stacks
 from donatree.ledger import Location
 from donatree.source.chain import Chain
-from donatree.source.control import Flows
+from donatree.source.control import Fate, Flows
 from donatree.source.liveness import fate_of
 
 _REACH = 400
@@ -52,6 +52,7 @@ class Judge:
         self._chain = Chain(stacks.chain, stacks.names, self._flows)
         self._edges: dict[tuple[int, str], bool] = {}
         self._asking: set[int] = set()
+        self._fates: dict[tuple[int, str], Fate] = {}
 
     def counts(self, root: Root, value: Any) -> tuple[bool, Location | None]:
         """Whether a root counts, and where it is read again if that is known.
@@ -84,11 +85,18 @@ class Judge:
             # A variable that inner functions share: they go on first.
             for inner in self._stacks.chain[: self._stacks.chain.index(frame)]:
                 if self._shares(inner, root.name, value):
-                    fate = fate_of(inner, root.name, self._flows)
+                    fate = self._fate(inner, root.name)
                     if fate.rebound or fate.read_at is not None:
                         return False, None  # gone, or told of as the inner frame's variable
-        read_at = fate_of(frame, root.name, self._flows).read_at
+        read_at = self._fate(frame, root.name).read_at
         return read_at is not None or not self._outliving, read_at
+
+    def _fate(self, frame: FrameType, name: str) -> Fate:
+        """What becomes of a variable; thousands of leaves can hang on one."""
+        key = id(frame), name
+        if key not in self._fates:
+            self._fates[key] = fate_of(frame, name, self._flows)
+        return self._fates[key]
 
     def _shares(self, frame: FrameType, name: str, value: Any) -> bool:
         """Whether a cell of this name in `frame` has this content."""
@@ -97,7 +105,10 @@ class Judge:
 
     def _global(self, root: Root) -> tuple[bool, Location | None]:
         assert root.namespace is not None
-        fate = self._chain.of_global(root.namespace, root.name)
+        key = id(root.namespace), root.name
+        if key not in self._fates:
+            self._fates[key] = self._chain.of_global(root.namespace, root.name)
+        fate = self._fates[key]
         if not self._outliving or fate.read_at is not None:
             return True, fate.read_at
         return not fate.rebound and not (
@@ -110,7 +121,7 @@ class Judge:
         content = getattr(value, "cell_contents", value)
         for frame in self._stacks.chain:
             if self._shares(frame, root.name, content):
-                fate = fate_of(frame, root.name, self._flows)
+                fate = self._fate(frame, root.name)
                 if fate.rebound or fate.read_at is not None:
                     return False, None  # gone, or told of as the frame's own variable
         return self._lasts(root.via), None

@@ -79,16 +79,16 @@ class Tree:
 
         Roots are left out: who called with them is not known.
         """
-        return _subtract(self._leaf_counts(), _baseline()[0]) | _subtract(
-            self._container_counts(), _baseline()[1]
+        return _subtract(self.leaf_counts(), _baseline()[0]) | _subtract(
+            self.container_counts(), _baseline()[1]
         )
 
-    def _leaf_counts(self) -> Iterator[tuple[int, int]]:
+    def leaf_counts(self) -> Iterator[tuple[int, int]]:
         count, inside, known = sys.getrefcount, self._inside, self._known
         for key, leaf in self.leaves.items():
             yield key, count(leaf) - inside.get(key, 0) - known[key]
 
-    def _container_counts(self) -> Iterator[tuple[int, int]]:
+    def container_counts(self) -> Iterator[tuple[int, int]]:
         count, inside, roots = sys.getrefcount, self._inside, self.roots
         for key, node in self.containers.items():
             if key not in roots:
@@ -171,6 +171,6 @@ def _baseline() -> tuple[int, int]:
     root = {"a": [_Leaf()]}
     given = [("root['a'][0]", root["a"][0])]
     tree = Tree({"root": root}, given)
-    leaves = [number for _, number in tree._leaf_counts()]
-    containers = [number for _, number in tree._container_counts()]
+    leaves = [number for _, number in tree.leaf_counts()]
+    containers = [number for _, number in tree.container_counts()]
     return min(leaves) if given else 0, min(containers)  # `given` lives as a caller's would

@@ -44,14 +44,15 @@ class Calls:
 
     Args:
         level: how much is looked at.
-        learnt: called with the place of a ledger of which more is known now.
+        learnt: called with the place of a ledger of which more is known now, and with whether it
+            is the moment to tell of it.
         fault: told of donatree's own faults.
     """
 
     def __init__(
         self,
         level: Level,
-        learnt: Callable[[int], None],
+        learnt: Callable[[int, bool], None],
         fault: Callable[[str, BaseException], None],
     ) -> None:
         self.level = level
@@ -166,7 +167,7 @@ class _Watcher:
         with of.lock:
             donating.findings += [each for each in (*twins, *held) if each not in donating.findings]
         if twins or held:
-            of.learnt(self._place)
+            of.learnt(self._place, True)
         return tuple(twins)
 
 
@@ -198,7 +199,7 @@ class _Running:
             seen = visit.after(results)
             with self._of.lock:
                 self._donating.seen.append(seen)
-            self._of.learnt(self._place)
+            self._of.learnt(self._place, visit.number == 1 or self._is_last)
 
     def failed(self, error: BaseException) -> None:
         self._visit = None

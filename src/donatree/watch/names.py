@@ -59,9 +59,12 @@ def held(
         frame: a frame below the call.
         in_place: whether the call updates the caller's objects.
     """
+    if not granted:
+        return []
     leaves = [(entry.path, arguments[entry.leaf.flat_index]) for entry in granted]
     user = frames.user_frame(frame)
-    found = find(named, leaves, user, own=[arguments], in_place=in_place, views=False)
+    own = [arguments, *calls.lists_of_the_call(frame)]
+    found = find(named, leaves, user, own=own, in_place=in_place, views=False)
     finding = dt701.about(found, function, frames.location_of_frame(user))
     return [] if finding is None else [finding]
 

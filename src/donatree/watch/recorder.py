@@ -17,11 +17,11 @@ from donatree.consumed.threads import ThreadHook
 from donatree.findings import dt102
 from donatree.ledger import Account, Fault, Finding, Ledger, Location, Slot
 from donatree.observation import Observation, Request
+from donatree.origin.drift import Drift, Origin
 from donatree.watch.calls import Calls
 from donatree.watch.level import Level
 from donatree.watch.notebook import CellErrors
 from donatree.watch.totals import Totals
-from donatree.why.origin import Drift, Origin
 
 
 @dataclass(slots=True)
@@ -80,6 +80,7 @@ class Recorder:
         self._warned = warning.Catcher() if catch_warning else None
         self._totals = Totals() if totals_later else None
         self._learnt: dict[tuple[str, str], list[int]] = {}
+        self._stale: set[int] = set()
         self._compiles: list[Ledger] = []  # the ledgers as the compiles left them
         self._plain: list[Ledger] = []  # and without later totals
         self._calls = Calls(level or Level("compile"), self._more_of, self.fault)
@@ -115,6 +116,7 @@ class Recorder:
         """
         if totals and self._totals is not None:
             self._totals.read_all()
+        self._judge_anew()
         with self._lock:
             return Account(
                 ledgers=tuple(self.ledgers),
@@ -127,7 +129,7 @@ class Recorder:
     def forget(self) -> None:
         """Drops the ledgers."""
         with self._lock:
-            for each in (self.ledgers, self._compiles, self._plain, self._learnt):
+            for each in (self.ledgers, self._compiles, self._plain, self._learnt, self._stale):
                 each.clear()
 
     def _program_findings(self) -> tuple[Finding, ...]:
@@ -290,16 +292,23 @@ class Recorder:
         try:
             whole = gates.with_totals(ledger, read.with_totals(observation, loaded))
             self._compiles[place] = whole
-            self.ledgers[place] = self._calls.judged(place, whole)
+            self.ledgers[place] = whole
+            self._stale.add(place)
         except Exception as error:
             self.fault("totals", error)
 
-    def _more_of(self, place: int) -> None:
-        """A call showed more of a ledger."""
+    def _more_of(self, place: int, tell: bool) -> None:
+        """A call showed more of a ledger; it is judged anew when somebody asks or is to be told."""
+        self._stale.add(place)
+        if tell and self._told is not None:
+            self._judge_anew()
+            self._told(place, self.ledgers[place])
+
+    def _judge_anew(self) -> None:
         with self._lock:
-            ledger = self.ledgers[place] = self._calls.judged(place, self._compiles[place])
-        if self._told is not None:
-            self._told(place, ledger)
+            while self._stale:
+                place = self._stale.pop()
+                self.ledgers[place] = self._calls.judged(place, self._compiles[place])
 
     def wants(self, fun: Any, info: Any) -> bool:
         """Whether a function's requests are to be recorded."""

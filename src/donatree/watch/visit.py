@@ -30,7 +30,7 @@ class Visit:
         arguments: Sequence[Any],
         shardings: Mapping[int, Any],
     ) -> None:
-        self._number = number
+        self.number = number
         self._entries = entries
         self._arguments: Sequence[Any] = arguments
         self._shardings = shardings
@@ -57,7 +57,7 @@ class Visit:
                 unexplained.append(entry)
         if unexplained:
             seen |= self._looked_at(unexplained, arguments, seen)
-        return CallSeen(self._number, seen)
+        return CallSeen(self.number, seen)
 
     def _leaf(self, index: int, argument: Any, result: Any) -> LeafCall:
         if not buffers.is_array(argument):

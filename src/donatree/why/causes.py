@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from donatree.ledger import ArraySpec, Entry, Gate, Location, Slot, by_bytes
 from donatree.observation import Observation
-from donatree.why.origin import Drift, Origin, What
+from donatree.origin.drift import Drift, Origin, What
 
 _NOT_ASKED = {
     "debug_nans": "DT101",

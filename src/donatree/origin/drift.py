@@ -2,7 +2,7 @@
 
 Nothing here knows JAX. A program is a graph of numbered values in which every value names what it
 was computed from, with a cost: little where the value is much the same (an addition, a cast), much
-where it is another (a matrix product). `why.walk` looks for the cheapest way back.
+where it is another (a matrix product). `origin.walk` looks for the cheapest way back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The walk from a leaf's new value back to the leaf, and the step at which its type left it.
 
 The cheapest way from the slot back to the leaf is the leaf's own history; the last step at which
-the type left the leaf's is the one to show. No JAX: see `why.origin.Graph`.
+the type left the leaf's is the one to show. No JAX: see `origin.drift.Graph`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from donatree.ledger import Location
-from donatree.why import operand
-from donatree.why.origin import CONSTANT, NO_FRAME, Graph, Origin, Place, Type, What
+from donatree.origin import operand
+from donatree.origin.drift import CONSTANT, NO_FRAME, Graph, Origin, Place, Type, What
 
 _NOT_FROM_IT = "the value returned in its stead is not computed from the leaf"
 _TOO_LONG = "too much of the program lies between the leaf and its new value"
@@ -50,7 +50,7 @@ class Finder:
     types before a search.
 
     Example:
-        >>> from donatree.why.walk import Finder
+        >>> from donatree.origin.walk import Finder
         >>> Finder.__name__
         'Finder'
     """

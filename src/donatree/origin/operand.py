@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from donatree.ledger import Location
-from donatree.why.origin import Graph, What
+from donatree.origin.drift import Graph, What
 
 # What JAX puts in to make operands go together, and the floating types it has.
 _FITTING = frozenset(("convert_element_type", "broadcast_in_dim", "reshape"))
