@@ -84,11 +84,13 @@ class Tree:
         )
 
     def leaf_counts(self) -> Iterator[tuple[int, int]]:
+        """The `id` of each leaf, and how many references it has beside the tree's own."""
         count, inside, known = sys.getrefcount, self._inside, self._known
         for key, leaf in self.leaves.items():
             yield key, count(leaf) - inside.get(key, 0) - known[key]
 
     def container_counts(self) -> Iterator[tuple[int, int]]:
+        """The same of each container but the roots."""
         count, inside, roots = sys.getrefcount, self._inside, self.roots
         for key, node in self.containers.items():
             if key not in roots:
