@@ -402,3 +402,45 @@ def test_addresses_are_read_without_a_trace() -> None:
     assert len(jax.live_arrays()) == alive
     x.delete()
     assert buffers.pointers(x) is None
+
+
+COUNTED = """
+    import jax, jax.numpy as jnp, numpy as np, optax, sys, threading
+
+    opt = optax.adam(1e-3)
+    params = {"w": jnp.ones((8, 4)), "b": jnp.zeros(4)}
+    state = (params, opt.init(params))
+
+    def train_step(state, x):
+        params, opt_state = state
+        grads = jax.grad(lambda p: ((x @ p["w"] + p["b"]) ** 2).mean())(params)
+        updates, opt_state = opt.update(grads, opt_state, params)
+        return (optax.apply_updates(params, updates), opt_state), grads["b"]
+
+    train_step = jax.jit(train_step, donate_argnums=0)
+    del params
+    counts, kept = [], []
+    for turn in range(6):
+        batch = jnp.ones((2, 8)) * turn
+        counts.append(len(jax.live_arrays()))
+        state, found = train_step(state, batch)
+        counts.append(len(jax.live_arrays()))
+        kept.append(found)
+        if turn == 4:
+            view = np.asarray(state[0]["w"])
+    print(counts, max(counts), len(jax.live_arrays()))
+    print(np.asarray(state[0]["w"]).tobytes().hex())
+    sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("level", ["compile", "calls", "names"])
+def test_output_exit_code_and_numbers_of_arrays_are_the_programs_own(
+    level: str, tmp_path: Path
+) -> None:
+    write(tmp_path, COUNTED)
+    plain = python("train.py", cwd=tmp_path)
+    watched = donatree("run", "--check", level, "train.py", cwd=tmp_path)
+    assert (watched.code, watched.out) == (plain.code, plain.out)
+    assert plain.code == 7
+    assert "donatree itself failed" not in watched.err
