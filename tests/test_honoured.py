@@ -213,6 +213,22 @@ def test_jax_has_its_own_function_back_after_the_calls_that_are_looked_at() -> N
     assert pxla.ExecuteReplicated.__call__ is original
 
 
+def test_what_is_called_after_the_block_is_not_looked_at() -> None:
+    from jax._src.interpreters import pxla
+
+    step, state = new_step(), {"w": jnp.ones((4, 4))}
+    with product.watch(check="names") as watched:
+        state = step(state)
+    old = state
+    state = step(state)
+    assert evidence(watched, "state['w']") == f"call 1: {REUSED}"
+    executable = step.lower(state).compile()._executable
+    assert type(executable.unsafe_call) is pxla.ExecuteReplicated
+    with pytest.raises(Exception, match="deleted") as raised:
+        old["w"] + 1
+    assert "DT704" not in "".join(getattr(raised.value, "__notes__", ()))
+
+
 FAST = """
     import sys
     import jax, jax.numpy as jnp

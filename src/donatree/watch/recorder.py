@@ -14,11 +14,11 @@ from donatree import gates
 from donatree._jax import facts, frames, hooks, inner, origins, promise, read, request, warning
 from donatree.consumed import active
 from donatree.consumed.threads import ThreadHook
-from donatree.findings import dt102
-from donatree.ledger import Account, Fault, Finding, Ledger, Location, Slot
+from donatree.ledger import Account, Fault, Ledger, Slot
 from donatree.observation import Observation, Request
 from donatree.origin.drift import Drift, Origin
 from donatree.watch.calls import Calls
+from donatree.watch.declared import Declared
 from donatree.watch.level import Level
 from donatree.watch.notebook import CellErrors
 from donatree.watch.totals import Totals
@@ -75,8 +75,7 @@ class Recorder:
         self._lowerings = weakref.WeakKeyDictionary()
         self._judged: weakref.WeakKeyDictionary[Any, Ledger] = weakref.WeakKeyDictionary()
         self._newest: dict[int, _Asked] = {}
-        self._declared: dict[tuple[str, Location | None], None] = {}
-        self._disabled: tuple[Location | None] | None = None
+        self._declared = Declared()
         self._warned = warning.Catcher() if catch_warning else None
         self._totals = Totals() if totals_later else None
         self._learnt: dict[tuple[str, str], list[int]] = {}
@@ -101,6 +100,7 @@ class Recorder:
     def stop(self) -> None:
         """Stop watching; JAX's own functions are put back by the last one to stop."""
         hooks.detach(self)
+        self._calls.close()
         for each in self._errors:
             each.stop()
         active.leave(self._calls.book)
@@ -120,7 +120,7 @@ class Recorder:
         with self._lock:
             return Account(
                 ledgers=tuple(self.ledgers),
-                findings=self._program_findings(),
+                findings=(*self._calls.book.found, *self._declared.findings(self.ledgers)),
                 faults=tuple(self.faults),
                 versions=facts.versions(),
                 **more,
@@ -132,33 +132,16 @@ class Recorder:
             for each in (self.ledgers, self._compiles, self._plain, self._learnt, self._stale):
                 each.clear()
 
-    def _program_findings(self) -> tuple[Finding, ...]:
-        used_after = tuple(self._calls.book.found)
-        if self._disabled is None and self._declared and facts.jit_is_disabled():
-            self._disabled = (None,)
-        if self._disabled is None or not self._declared:
-            return used_after
-        compiled = {(ledger.function, ledger.location) for ledger in self.ledgers}
-        never = [each for each in self._declared if each not in compiled]
-        disabled = dt102.about(never or list(self._declared), self._disabled[0], bool(never))
-        return (*used_after, disabled)
-
     # What the hooks tell.
 
     def declared(self, fun: Any, info: Any) -> None:
         """See `hooks.Observer`."""
-        if promise.donates(info):
-            place = frames.location_of_function(fun)
-            with self._lock:
-                self._declared[request.function_name(fun), place] = None
-            if facts.jit_is_disabled():
-                self.disabled()
+        self._declared.add(fun, info)
 
     def disabled(self) -> None:
         """See `hooks.Observer`."""
-        if self._disabled is None:
-            place = frames.location_of_frame(frames.user_frame(frames.current_frame(2)))
-            self._disabled = (place,)
+        user = frames.user_frame(frames.current_frame(2))
+        self._declared.disable(frames.location_of_frame(user))
 
     def requested(
         self, fun: Any, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any], params: Any
