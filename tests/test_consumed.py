@@ -1035,6 +1035,7 @@ def test_pytests_own_report_shows_the_note(tmp_path):
     path = [str(Path(__file__).parent), *(each for each in sys.path if each)]
     code = (
         f"import sys; sys.path[:0] = {path!r}\n"
+        "import os; os.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'\n"
         "import pytest; sys.exit(pytest.main(['-q', '-p', 'donatree.pytest_plugin', "
         "'-p', 'no:cacheprovider', 'test_it.py']))"
     )

@@ -187,6 +187,52 @@ FAILS = """
 """
 
 
+REFUSED = """
+    import jax, jax.numpy as jnp
+
+    def tell(step, *arguments):
+        try:
+            step(*arguments)
+        except Exception as error:
+            print(type(error).__module__, type(error).__name__, error.__context__)
+            print(str(error).splitlines()[0])
+
+    step = jax.jit(lambda a, b: (a + 1, b * 2), donate_argnums=(0, 1))
+    a, b = jnp.ones(4), jnp.zeros(4)
+    tell(step, a, a)
+    first, other = step(a, b)
+    tell(step, a, other)
+    tell(step, first, b)
+    tell(step, first, first)
+    one, two = step(first, other)
+    tell(step, one, one)
+    tell(step, one, first)
+    for _ in range(4):
+        one, two = step(one, two)
+    tell(step, two, two)
+    tell(step, a, two)
+    compiled = step.lower(one, two).compile()
+    tell(compiled, one, one)
+    three, four = compiled(one, two)
+    tell(compiled, three, three)
+    tell(compiled, one, four)
+"""
+
+
+@pytest.mark.parametrize("first", ["refused", "done"])
+@pytest.mark.parametrize("level", ["calls", "names"])
+def test_what_jax_refuses_it_refuses_in_the_same_words(
+    level: str, first: str, tmp_path: Path
+) -> None:
+    # Where the first call is refused C++ never dispatches that signature.
+    text = REFUSED if first == "refused" else REFUSED.replace("    tell(step, a, a)\n", "")
+    write(tmp_path, text)
+    plain = python("train.py", cwd=tmp_path)
+    watched = donatree("run", "--check", level, "train.py", cwd=tmp_path)
+    assert plain.out.count("donate the same buffer twice") >= 4
+    assert watched.out == plain.out
+
+
 def test_a_failing_call_holds_nothing_and_raises_as_ever(tmp_path: Path) -> None:
     write(tmp_path, FAILS)
     plain = python("train.py", cwd=tmp_path)

@@ -7,7 +7,8 @@ place sees every call with its flat arguments and results, and once it steps out
 finds JAX as if nobody had looked: no wrapper remains, neither round the function nor inside.
 
 JAX remembers the answer no, and that is taken back: a `Compiled` object keeps it in `_call`, a
-jitted function in the C++ cache that all jits of one function and one set of options share.
+jitted function in the C++ cache that all jits of one function and one set of options share. An
+error that a looked-at call raises is the one that C++ would have raised: see `dispatch`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, Protocol
 
-from donatree._jax import frames
+from donatree._jax import dispatch, frames
 
 
 class Visit(Protocol):
@@ -39,6 +40,22 @@ class Watcher(Protocol):
     def is_through(self) -> bool:
         """Whether no further call is wanted."""
         ...
+
+    @property
+    def dispatched(self) -> dict[int, bool]:
+        """By kind of call, whether JAX by itself would dispatch it in C++; kept for `WatchedCall`.
+
+        It outlives the executable, of which JAX 0.5 makes a new one at every call that it is asked.
+        """
+        ...
+
+    @property
+    def stepped_out(self) -> bool:
+        """Whether JAX has its own function back; set by `WatchedCall`."""
+        ...
+
+    @stepped_out.setter
+    def stepped_out(self, value: bool) -> None: ...
 
     def begin(self, arguments: Sequence[Any], frame: FrameType) -> Visit | None:
         """A call is about to run.
@@ -74,44 +91,93 @@ class WatchedCall:
         return getattr(self._original, name)
 
     def __call__(self, *args: Any) -> Any:
+        caller = sys._getframe(1)
+        kind = _kind_of_call(caller)
         visit = None
-        if self._watcher.is_through:
-            self.step_out()
-        else:
+        leaving = self._watcher.is_through
+        if not leaving:
             try:
-                visit = self._watcher.begin(args[self._constants :], sys._getframe(1))
+                visit = self._watcher.begin(args[self._constants :], caller)
             except Exception as error:
                 self._blame("call", error)
-        if visit is None:
-            return self._original(*args)
+        results: Any = None
+        failure: BaseException | None = None
         try:
             results = self._original(*args)
         except BaseException as error:
+            failure = error
+        if failure is not None:
             try:
-                visit.failed(error)
-            except Exception as own:
-                self._blame("failed call", own)
-            raise
-        try:
-            visit.done(results)
-        except Exception as error:
-            self._blame("call", error)
-        if self._watcher.is_through:
-            self.step_out()
+                failure = self._failed(visit, kind, failure, args)
+                raise failure
+            finally:
+                failure = None  # it holds this frame
+        dispatched = self._watcher.dispatched.setdefault(kind, not self._has_effects())
+        if visit is not None:
+            try:
+                visit.done(results)
+            except Exception as error:
+                self._blame("call", error)
+        if leaving or (self._watcher.is_through and not dispatched):
+            self._give_back(caller)
+        elif self._watcher.is_through:
+            _forget_the_answer(caller)
         return results
 
-    def step_out(self) -> None:
-        """Gives JAX its own function back."""
+    def _failed(
+        self, visit: Visit | None, kind: int, failure: BaseException, args: Sequence[Any]
+    ) -> BaseException:
+        try:
+            # Where the first call fails C++ gives up, and Python's errors are the program's own.
+            if self._watcher.dispatched.setdefault(kind, False):
+                failure = dispatch.as_dispatched(failure, self._original, args)
+                if self._watcher.is_through:
+                    _forget_the_answer(sys._getframe(2))
+            if visit is not None:
+                visit.failed(failure)
+        except Exception as own:
+            self._blame("failed call", own)
+        return failure
+
+    def _give_back(self, frame: FrameType) -> None:
+        """Gives JAX its own function back, in a call that has succeeded.
+
+        JAX looks at it when this call returns, and dispatches the next one in C++. It was made to
+        ask again at the call before.
+        """
         executable = self._executable()
         if executable is not None and executable._unsafe_call is self:
             executable._unsafe_call = self._original
-        _forget_the_answer(sys._getframe(1))
+        self._watcher.stepped_out = True
+        for each in _outwards(frame):
+            if each.f_code.co_qualname == "Compiled.__call__":
+                frames.local(each, "self")._call = None
+            if frames.is_user_file(each.f_code.co_filename):
+                return
+
+    def _has_effects(self) -> bool:
+        """Whether JAX would not have dispatched the call in C++ anyway."""
+        original = self._original
+        return bool(original.ordered_effects or original.has_unordered_effects)
 
     def _blame(self, where: str, error: BaseException) -> None:
         try:
             self._watcher.fault(where, error)
         except Exception:
             return
+
+
+def _kind_of_call(frame: FrameType) -> int:
+    """0 for a call of a jitted function, the `id` of the `Compiled` that is called else.
+
+    Each of them is dispatched in C++ from its own second call on.
+    """
+    for each in _outwards(frame):
+        if frames.is_user_file(each.f_code.co_filename):
+            break
+        if each.f_code.co_qualname == "Compiled.__call__":
+            return id(frames.local(each, "self"))
+    return 0
 
 
 def watch(executable: Any, constants: int, watcher: Watcher) -> WatchedCall:

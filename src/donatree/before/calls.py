@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -49,12 +49,16 @@ class Watcher:
         function: what is called.
         kept: flat indices of the leaves that the compiled program uses.
         begun: calls that began.
+        dispatched: see the protocol.
+        stepped_out: see the protocol.
     """
 
     of: Rehearser
     function: Function
     kept: frozenset[int]
     begun: int = 0
+    dispatched: dict[int, bool] = field(default_factory=dict)
+    stepped_out: bool = False
 
     @property
     def is_through(self) -> bool:

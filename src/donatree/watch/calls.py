@@ -37,6 +37,8 @@ class _Donating:
     begun: int = 0
     seen: list[CallSeen] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    dispatched: dict[int, bool] = field(default_factory=dict)
+    stepped_out: bool = False
 
 
 class Calls:
@@ -91,7 +93,8 @@ class Calls:
                     request,
                 )
         watcher = _Watcher(self, place, donating)
-        if not watcher.is_through:  # JAX 0.5 makes a new executable at every call that it is asked
+        # JAX 0.5 makes a new executable at every call that it is asked.
+        if not (watcher.is_through and watcher.stepped_out):
             calls.watch(executable, calls.constants_before(computation), watcher)
 
     def close(self) -> None:
@@ -127,6 +130,18 @@ class _Watcher:
         if self._of.closed:
             return True
         return self._of.level.check != "names" and self._donating.begun >= self._of.level.calls
+
+    @property
+    def stepped_out(self) -> bool:
+        return self._donating.stepped_out
+
+    @stepped_out.setter
+    def stepped_out(self, value: bool) -> None:
+        self._donating.stepped_out = value
+
+    @property
+    def dispatched(self) -> dict[int, bool]:
+        return self._donating.dispatched
 
     def fault(self, where: str, error: BaseException) -> None:
         self._of.fault(where, error)
