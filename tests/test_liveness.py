@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from donatree._jax.frames import locals_of
 from donatree.source.chain import Chain
 from donatree.source.liveness import read_again
-from donatree.source.snapshot import locals_of
 
 
 def run(text: str, name: str = "state", **names: Any) -> list[int | None]:

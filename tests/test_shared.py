@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 
+import donatree as product
 from programs import account, python, write
 
 TWINS = """
@@ -230,3 +234,49 @@ def test_a_loop_that_rebinds_its_state_raises_no_alarm(name: str, tmp_path: Path
     assert [f["headline"] for f in found if f["code"].startswith("DT7")] == []
     assert report["ledgers"]
     assert all(ledger["bytes_after"]["honoured"] is not None for ledger in report["ledgers"])
+
+
+# What keeps a second name in the loops above, and what reads it after them.
+HELD_IN = {
+    "linen": ("first = state", "first.params"),
+    "nnx": ("first = model.kernel.value", "first"),
+    "equinox": ("first = model", "first.weight"),
+    "an object": ("first = self.state", "first"),
+}
+
+
+@pytest.mark.parametrize("name", HELD_IN)
+def test_the_same_loop_with_a_second_name_that_is_read_raises_the_alarm(
+    name: str, tmp_path: Path
+) -> None:
+    keep, read = HELD_IN[name]
+    lines = textwrap.dedent(CLEAN[name]).splitlines()
+    loop = next(number for number, line in enumerate(lines) if "for _ in range(4):" in line)
+    indent = lines[loop].partition("for")[0]
+    lines[loop + 2 : loop + 2] = [f"{indent}print(id({read}))"]
+    lines[loop:loop] = [f"{indent}{keep}"]
+    _, report = account(tmp_path, "\n".join(lines) + "\n")
+    found = [f for ledger in report["ledgers"] for f in ledger["findings"]]
+    (held,) = [f for f in found if f["code"] == "DT701"]
+    assert "`first`" in held["headline"] + " ".join(held["notes"])
+    assert report["faults"] == []
+
+
+def test_a_search_for_holders_that_fails_is_a_fault_and_no_clean_bill(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from donatree.holders.survey import Survey
+
+    def broken(self: Survey) -> Any:
+        raise ZeroDivisionError("in the search")
+
+    monkeypatch.setattr(Survey, "_by_reference", broken)
+    step = jax.jit(lambda state: {"w": state["w"] + 1}, donate_argnums=0)
+    state = {"w": jnp.ones(4)}
+    with product.watch() as watched:
+        state = step(state)
+    assert [(each.where, each.error) for each in watched.account.faults] == [
+        ("holders", "ZeroDivisionError: in the search")
+    ]
+    assert watched.ledgers[0].bytes_after(product.Gate.HONOURED) == 16
+    assert float(state["w"][0]) == 2.0

@@ -229,7 +229,7 @@ def test_the_node_at_an_instruction_of_a_notebook_cell(text, found):
 
 def test_no_source_no_node():
     with pytest.raises(ZeroDivisionError) as caught:
-        exec(compile("1 / 0", "<string>", "exec"), {})
+        exec(compile("1 / 0", "<nowhere>", "exec"), {})
     trace = last(caught.value.__traceback__)
     assert node_at(trace.tb_frame.f_code, trace.tb_lasti) is None
     assert source_of("no_such_file.py") is None

@@ -14,6 +14,7 @@ error that a looked-at call raises is the one that C++ would have raised: see `d
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,7 +93,10 @@ class WatchedCall:
 
     def __call__(self, *args: Any) -> Any:
         caller = sys._getframe(1)
-        kind = _kind_of_call(caller)
+        # Each `Compiled` is dispatched from its own second call on, jitted functions share theirs.
+        compiled = _compiled(caller)
+        kind = 0 if compiled is None else id(compiled)
+        del compiled
         visit = None
         leaving = self._watcher.is_through
         if not leaving:
@@ -149,11 +153,9 @@ class WatchedCall:
         if executable is not None and executable._unsafe_call is self:
             executable._unsafe_call = self._original
         self._watcher.stepped_out = True
-        for each in _outwards(frame):
-            if each.f_code.co_qualname == "Compiled.__call__":
-                frames.local(each, "self")._call = None
-            if frames.is_user_file(each.f_code.co_filename):
-                return
+        compiled = _compiled(frame)
+        if compiled is not None:
+            compiled._call = None
 
     def _has_effects(self) -> bool:
         """Whether JAX would not have dispatched the call in C++ anyway."""
@@ -167,17 +169,19 @@ class WatchedCall:
             return
 
 
-def _kind_of_call(frame: FrameType) -> int:
-    """0 for a call of a jitted function, the `id` of the `Compiled` that is called else.
-
-    Each of them is dispatched in C++ from its own second call on.
-    """
-    for each in _outwards(frame):
-        if frames.is_user_file(each.f_code.co_filename):
-            break
+def _compiled(frame: FrameType | None) -> Any:
+    """The `Compiled` object whose call is running; None where a jitted function was called."""
+    for each in _below_the_user(frame):
         if each.f_code.co_qualname == "Compiled.__call__":
-            return id(frames.local(each, "self"))
-    return 0
+            return frames.local(each, "self")
+    return None
+
+
+def _below_the_user(frame: FrameType | None) -> Iterator[FrameType]:
+    """The library frames that run a call, innermost first."""
+    return itertools.takewhile(
+        lambda each: not frames.is_user_file(each.f_code.co_filename), frames.outwards(frame)
+    )
 
 
 def watch(executable: Any, constants: int, watcher: Watcher) -> WatchedCall:
@@ -198,13 +202,12 @@ def watch(executable: Any, constants: int, watcher: Watcher) -> WatchedCall:
 
 def _forget_the_answer(frame: FrameType | None) -> None:
     """Lets JAX ask again whether the running call may be dispatched in C++."""
-    for each in _outwards(frame):
-        if frames.is_user_file(each.f_code.co_filename):
-            return
-        name = each.f_code.co_qualname
-        if name == "Compiled.__call__":
-            frames.local(each, "self")._call = None
-        elif name == "_cpp_pjit.<locals>.cache_miss":
+    compiled = _compiled(frame)
+    if compiled is not None:
+        compiled._call = None
+        return
+    for each in _below_the_user(frame):
+        if each.f_code.co_qualname == "_cpp_pjit.<locals>.cache_miss":
             from jax._src import pjit
 
             # Another jit of the same function: it shares the cache, which is all that is needed.
@@ -229,10 +232,8 @@ def callers_arguments(frame: FrameType) -> tuple[Sequence[Any], Mapping[str, Any
         The positional and the keyword arguments; not to be kept.
     """
     found = None
-    for each in _outwards(frame):
+    for each in _below_the_user(frame):
         code = each.f_code
-        if frames.is_user_file(code.co_filename):
-            break
         if code.co_flags & inspect.CO_VARARGS and code.co_flags & inspect.CO_VARKEYWORDS:
             star = code.co_argcount + code.co_kwonlyargcount
             found = (each, *code.co_varnames[star : star + 2])
@@ -252,19 +253,11 @@ def lists_of_the_call(frame: FrameType) -> list[Any]:
         Not to be kept.
     """
     found: dict[int, Any] = {}
-    for each in _outwards(frame):
-        if frames.is_user_file(each.f_code.co_filename):
-            break
+    for each in _below_the_user(frame):
         for value in frames.locals_of(each).values():
             if type(value) in (list, tuple, dict):
                 found[id(value)] = value
     return list(found.values())
-
-
-def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def shardings_by_leaf(computation: Any, executable: Any) -> dict[int, Any]:
@@ -302,7 +295,7 @@ def transform_around(frame: FrameType) -> str | None:
     same on JAX 0.5.3 to 0.12.
     """
     found = None
-    for each in _outwards(frame):
+    for each in frames.outwards(frame):
         if each.f_globals.get("__name__") == "jax._src.api":
             found = _TRANSFORMS.get(each.f_code.co_qualname, found)
     return found

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-from donatree._jax import buffers, frames, hooks
+from donatree._jax import buffers, dispatch, frames
 
 _VARYING = re.compile(r"\[[0-9, ]*\]|[0-9]+")
 
@@ -52,36 +51,13 @@ def _text(error: BaseException) -> str:
 
 @cache
 def _said() -> frozenset[tuple[type[BaseException], str]]:
-    with hooks.unheard():
-        return frozenset((type(error), _text(error)) for error in _errors())
-
-
-def _errors() -> Iterator[BaseException]:
     """What reads of a donated array raise where only C++ notices.
 
     Not `memoryview`: of an array that was deleted by hand it ends the process (0.7.2, measured).
     """
-    import jax
-    import numpy as np
-
-    def identity(array: Any) -> Any:
-        return array
-
-    def fresh() -> Any:
-        return jax.device_put(np.zeros(1, np.float32), jax.local_devices()[0])
-
-    taking, jitted = jax.jit(lambda array: array + 1, donate_argnums=0), jax.jit(identity)
-    for _ in range(2):  # from the second call on C++ has the executable
-        jitted(fresh())
-    for read in (lambda array: array.block_until_ready(), jitted):
-        array = fresh()
-        jax.block_until_ready(taking(array))
-        if not array.is_deleted():  # under debug_nans nothing is donated
-            continue
-        try:
-            read(array)
-        except Exception as error:
-            yield error.with_traceback(None)
+    reads = (lambda array: array.block_until_ready(), dispatch.dispatched_call())
+    errors = filter(None, map(dispatch.error_of, reads))
+    return frozenset((type(error), _text(error)) for error in errors)
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -5,7 +5,7 @@ A program may look at the class and the text of an error, so they are those that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -46,21 +46,44 @@ def runtime_complains_of_deleted() -> bool:
 
     Tried out with a small array, once a process and after an error only. Up to JAX 0.10 it is.
     """
+    return isinstance(error_of(dispatched_call()), ValueError)
+
+
+def dispatched_call() -> Callable[[Any], Any]:
+    """A jitted function that C++ dispatches by itself, for the array of `error_of`."""
     import jax
-    import numpy as np
 
     def identity(array: Any) -> Any:
         return array
 
     with hooks.unheard():
         jitted = jax.jit(identity)
-        array = jax.device_put(np.zeros(1, np.float32), jax.local_devices()[0])
         for _ in range(2):  # from the second call on C++ has the executable
-            jitted(array)
-        # Donated, because up to 0.10 an array that was deleted by hand raises something else.
+            jitted(_fresh())
+    return jitted
+
+
+def error_of(read: Callable[[Any], Any]) -> Exception | None:
+    """What `read` raises of a small array that was donated; None where it raises nothing.
+
+    Donated, because up to JAX 0.10 an array that was deleted by hand raises something else.
+    """
+    import jax
+
+    with hooks.unheard():
+        array = _fresh()
         jax.block_until_ready(jax.jit(lambda array: array + 1, donate_argnums=0)(array))
+        if not array.is_deleted():  # under debug_nans nothing is donated
+            return None
         try:
-            jitted(array)
+            read(array)
         except Exception as error:
-            return isinstance(error, ValueError)
-    return False
+            return error.with_traceback(None)
+    return None
+
+
+def _fresh() -> Any:
+    import jax
+    import numpy as np
+
+    return jax.device_put(np.zeros(1, np.float32), jax.local_devices()[0])

@@ -7,7 +7,7 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
 from types import CodeType, FrameType
@@ -62,16 +62,33 @@ def location_of_frame(frame: FrameType | None) -> Location | None:
     """Where `frame` stands now, exact to columns where Python knows them."""
     if frame is None:
         return None
-    code = frame.f_code
-    line, end_line, column, end_column = position(code, frame.f_lasti)
+    return location_at(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def location_at(code: CodeType, lasti: int, line_else: int | None = None) -> Location:
+    """Where an instruction stands, exact to columns where Python knows them.
+
+    Args:
+        code: the code.
+        lasti: the byte offset of the instruction; negative where none has run.
+        line_else: the line where Python knows none; the first of the code if that is None too.
+    """
+    line, end_line, column, end_column = position(code, lasti) if lasti >= 0 else (None,) * 4
     return Location(
         file=shown(code.co_filename),
-        line=line or frame.f_lineno or code.co_firstlineno,
+        line=line or line_else or code.co_firstlineno,
         column=column,
         end_line=end_line,
         end_column=end_column,
         function=code.co_qualname,
     )
+
+
+def outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """`frame` and the frames that called it, innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def position(code: CodeType, lasti: int) -> tuple[int | None, int | None, int | None, int | None]:

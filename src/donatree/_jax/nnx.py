@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from donatree._jax import objects
+from donatree._jax import frames, objects
 from donatree._jax.parameters import Parameters
 
 _MODULE = "flax.nnx.transforms.compilation"
@@ -116,7 +116,7 @@ def _updates(out_tree: Any) -> Any:
 def _caller_arguments(frame: FrameType | None) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """`*args, **kwargs` of nnx's outermost frame in one unbroken run of library calls."""
     answer = None
-    for each in _outwards(frame):
+    for each in frames.outwards(frame):
         if each.f_globals.get("__name__") == _MODULE:
             code = each.f_code
             if code.co_flags & inspect.CO_VARARGS and code.co_flags & inspect.CO_VARKEYWORDS:
@@ -127,12 +127,6 @@ def _caller_arguments(frame: FrameType | None) -> tuple[tuple[Any, ...], dict[st
         elif answer is not None:
             break
     return answer
-
-
-def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _named(

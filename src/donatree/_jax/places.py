@@ -101,15 +101,7 @@ class Places:
     def _location(self, code: CodeType, offset: int) -> Location:
         key = code, offset
         if key not in self._known:
-            line, end_line, column, end_column = frames.position(code, offset)
-            self._known[key] = Location(
-                frames.shown(code.co_filename),
-                line or code.co_firstlineno,
-                column,
-                end_line,
-                end_column,
-                code.co_qualname,
-            )
+            self._known[key] = frames.location_at(code, offset)
         return self._known[key]
 
 

@@ -157,11 +157,12 @@ def _declared(signature: inspect.Signature | None, numbers: set[int], info: Any)
     names = sorted(info.donate_argnames)
     parameters = list(signature.parameters) if signature is not None else []
     inferred = {parameters[number] for number in numbers if number < len(parameters)}
-    parts = [f"donate_argnums={_one_or_tuple(sorted(numbers))}"] if numbers else []
+    parts = [f"donate_argnums={one_or_tuple(sorted(numbers))}"] if numbers else []
     if names and (not numbers or not set(names) <= inferred):
-        parts.append(f"donate_argnames={_one_or_tuple(names)}")
+        parts.append(f"donate_argnames={one_or_tuple(names)}")
     return ", ".join(parts)
 
 
-def _one_or_tuple(values: list[Any]) -> str:
+def one_or_tuple(values: Sequence[object]) -> str:
+    """As a declaration is written: `0`, `(0, 1)`."""
     return repr(values[0]) if len(values) == 1 else repr(tuple(values))

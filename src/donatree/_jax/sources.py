@@ -21,13 +21,5 @@ def location_of_equation(equation: Any) -> Location | None:
     for code, offset in zip(codes, offsets, strict=True):
         if not frames.is_user_file(code.co_filename):
             continue
-        line, end_line, column, end_column = frames.position(code, offset)
-        return Location(
-            frames.shown(code.co_filename),
-            line or code.co_firstlineno,
-            column,
-            end_line,
-            end_column,
-            code.co_qualname,
-        )
+        return frames.location_at(code, offset)
     return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FrameType
@@ -110,17 +108,8 @@ class _Running:
         self._of = of
         self._site = site
         self._arguments: Sequence[Any] = arguments
-        self._call = Call(
-            function=site.request.function,
-            defined=site.request.location,
-            number=number,
-            code=user.f_code,
-            lasti=user.f_lasti,
-            thread=threading.current_thread().name,
-            taken=[],
-            activation=id(user),
-            within=calls.transform_around(frame),
-        )
+        request = site.request
+        self._call = Call.begun(request.function, request.location, number, user, frame)
 
     def done(self, results: Sequence[Any]) -> None:
         flat, self._arguments = self._arguments, ()
@@ -133,12 +122,7 @@ class _Running:
                 continue
             if id(array) in made:
                 continue
-            inside = leaf.path.removeprefix(leaf.argument)
-            self._call.taken.append(
-                Taken(
-                    weakref.ref(array), leaf.path, leaf.argument, inside, leaf.spec.aval, leaf.bytes
-                )
-            )
+            self._call.taken.append(Taken.of(leaf, array))
             of.reads.mark(buffers.physical(array))
         of.book.remember(self._call)
         of.learnt_more()

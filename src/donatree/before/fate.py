@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Literal
 
+from donatree._jax.frames import outwards
 from donatree.source.chain import Chain
 from donatree.source.evaluate import MISSING, evaluate, variables
 from donatree.source.liveness import fate_of
@@ -67,7 +67,8 @@ def fate(frame: FrameType, node: ast.expr, value: Any, depth: int = 0) -> Fate:
         return "unknown"
     if _is_rebound(*place, node):
         return "rebound"
-    chain = Chain([*_outwards(frame)], variables)
+    others = [each for each in outwards(frame) if not each.f_code.co_filename.startswith(_OWN_ROOM)]
+    chain = Chain(others, variables)
     match node:
         case ast.Name(id=name) if name in _locals(frame):
             found = fate_of(frame, name)
@@ -148,10 +149,3 @@ def _of_caller(frame: FrameType, value: Any, depth: int) -> Fate:
         if evaluate(each, names) is value:
             return fate(outer, each, value, depth + 1)
     return "unknown"
-
-
-def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        if not frame.f_code.co_filename.startswith(_OWN_ROOM):
-            yield frame
-        frame = frame.f_back

@@ -182,7 +182,7 @@ class Rehearser:
         leaves.sort(key=lambda leaf: leaf.flat_index)
         free = taken(leaves, function.slots, kept)
         place = frames.location_of_frame(user)
-        made = Site(found, place, chosen, function.dialect, function.declared, free)
+        made = Site(found, place, chosen, function.dialect, function.declared, free, self.fault)
         with self.lock:
             elsewhere.update(dict.fromkeys(each.argument for each in chosen))
             if known is not None:  # another signature at the same place: its leaves may differ

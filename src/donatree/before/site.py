@@ -12,7 +12,7 @@ from typing import Any
 
 from donatree._jax import buffers
 from donatree.before.choice import Chosen
-from donatree.holders import find
+from donatree.holders import Fault, find
 from donatree.holders.holder import Holder
 from donatree.holders.twins import Twins, find_twins
 from donatree.ledger import Leaf, Location
@@ -38,6 +38,7 @@ class Site:
         dialect: how the function was jitted: ``jax``, ``nnx``, ``equinox``.
         declared: numbers of the arguments that it donates already.
         taken: flat indices of the leaves that a donation would take.
+        fault: told where a search for holders went wrong.
         begun: calls that began.
         checked: calls that were looked at.
         confirmed: calls after which it was looked whether anybody held a leaf.
@@ -52,6 +53,7 @@ class Site:
     dialect: str
     declared: tuple[int, ...]
     taken: frozenset[int]
+    fault: Fault | None = None
     begun: int = 0
     checked: int = 0
     confirmed: int = 0
@@ -76,7 +78,9 @@ class Site:
             frame: the user's frame that makes the call.
         """
         leaves = [(leaf.path, flat[leaf.flat_index]) for leaf in self.leaves]
-        for holder in find(values, leaves, frame, own=[flat], in_place=self.request.in_place):
+        for holder in find(
+            values, leaves, frame, own=[flat], in_place=self.request.in_place, fault=self.fault
+        ):
             self.found.setdefault(_key(holder), holder)
         donated = {leaf.flat_index for leaf in self.leaves} | self.request.asked
         every = [
@@ -111,7 +115,7 @@ class Site:
         self.confirmed += 1
         if not alive:
             return
-        found = find({}, alive, frame, own=[before])
+        found = find({}, alive, frame, own=[before], fault=self.fault)
         alive.clear()
         really: set[str] = set()
         for holder in found:

@@ -12,14 +12,15 @@ from typing import Any
 
 from donatree import paths
 from donatree._jax import frames
+from donatree._jax.frames import location_at
 from donatree.consumed.calls import Call, Calls, Taken
 from donatree.consumed.case import Case, in_loop, is_donated_again, unbound_in_loop
 from donatree.consumed.dead import Reading
+from donatree.consumed.explain import came, merged
 from donatree.consumed.origin import origin
 from donatree.consumed.steps import Step, by_elimination, mention
 from donatree.findings.rule import count
-from donatree.ledger import Finding, Label, Location
-from donatree.source.tree import location_at
+from donatree.ledger import Finding, Label
 
 MOST_PLACES = 32
 _OWN_ROOM = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -148,7 +149,7 @@ def _finding(case: Case) -> Finding:
         where = case.step.place[0].location(used.node, case.step.code.co_qualname)
     turn = " in an earlier turn of the loop" if in_loop(case) else ""
     labels = [
-        *_came(case),
+        *(came(case.origin.bindings, case.origin.passed) if case.origin else ()),
         Label(
             location_at(call.code, call.lasti),
             f"would be donated here{turn}: `{taken.path}` {taken.aval}, to `{call.function}` "
@@ -163,7 +164,7 @@ def _finding(case: Case) -> Finding:
         location=where,
         notes=tuple(_notes(case)),
         help=_first_help(case, again),
-        labels=tuple(_merged(labels)),
+        labels=tuple(merged(labels)),
     )
 
 
@@ -182,30 +183,6 @@ def _headline(written: str, function: str, again: bool) -> str:
     if again:
         return f"{written} would be donated to `{function}` a second time"
     return f"{written} would be used after it was donated to `{function}`"
-
-
-def _came(case: Case) -> list[Label]:
-    found = case.origin
-    if found is None:
-        return []
-    got = "got" if len(found.bindings) == 1 else "can have got"
-    labels = [
-        Label(each.location, f"`{each.name}` {got} this array here") for each in found.bindings
-    ]
-    passed = [Label(place, f"passed on here, as `{name}`") for place, name in found.passed]
-    return [*labels, *reversed(passed)]
-
-
-def _merged(labels: list[Label]) -> list[Label]:
-    """Two labels at one place become one, which tells both."""
-    kept: dict[Location, Label] = {}
-    for label in labels:
-        same = kept.get(label.location)
-        if same is not None:
-            text = f"{same.text}; {label.text}"
-            label = Label(label.location, text, same.primary or label.primary)
-        kept[label.location] = label
-    return list(kept.values())
 
 
 def _notes(case: Case) -> Iterator[str]:

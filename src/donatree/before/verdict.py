@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from donatree import paths
 from donatree._jax.frames import is_user_file
+from donatree._jax.promise import one_or_tuple
 from donatree.before.choice import Chosen
 from donatree.before.site import Site
 from donatree.findings.rule import count
@@ -72,9 +73,9 @@ def keyword(site: Site, chosen: Sequence[Chosen]) -> str:
         return _of_equinox(site, names)
     numbers = {each.number for each in chosen if each.number is not None} | set(site.declared)
     words = sorted(each.argument for each in chosen if each.number is None)
-    parts = [f"donate_argnums={_one_or_tuple(sorted(numbers))}"] if numbers else []
+    parts = [f"donate_argnums={one_or_tuple(sorted(numbers))}"] if numbers else []
     if words:
-        parts.append(f"donate_argnames={_one_or_tuple(words)}")
+        parts.append(f"donate_argnames={one_or_tuple(words)}")
     return ", ".join(parts)
 
 
@@ -88,10 +89,6 @@ def _of_equinox(site: Site, names: set[str]) -> str:
     if rest and set(rest) == names:
         return 'donate="all-except-first"'
     return 'donate="all-except-first", with all that stays in one first argument'
-
-
-def _one_or_tuple(values: Sequence[object]) -> str:
-    return repr(values[0]) if len(values) == 1 else repr(tuple(values))
 
 
 def findings(site: Site) -> list[Finding]:

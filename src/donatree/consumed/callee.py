@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from donatree._jax.frames import is_user_file, location_of_function
+from donatree._jax.frames import is_user_file, location_at, location_of_function
 from donatree.consumed.leaves import path_in
 from donatree.consumed.steps import Mention, Step
 from donatree.ledger import Location
 from donatree.source.binding import Binding, bindings
 from donatree.source.evaluate import MISSING, evaluate
-from donatree.source.tree import location_at, node_at
+from donatree.source.tree import node_at
 
 TRANSFORMS = (
     "grad",

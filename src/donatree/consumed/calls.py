@@ -6,10 +6,10 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
-from donatree.ledger import Finding, Location
+from donatree.ledger import Finding, Leaf, Location
 
 ROOM = 256
 
@@ -33,6 +33,12 @@ class Taken:
     inside: str
     aval: str
     bytes: int
+
+    @classmethod
+    def of(cls, leaf: Leaf, array: Any) -> Taken:
+        """An array as the leaf that it was passed for."""
+        inside = leaf.path.removeprefix(leaf.argument)
+        return cls(weakref.ref(array), leaf.path, leaf.argument, inside, leaf.spec.aval, leaf.bytes)
 
 
 @dataclass(slots=True)
@@ -62,6 +68,38 @@ class Call:
     taken: list[Taken]
     activation: int = 0
     within: str | None = None
+
+    @classmethod
+    def begun(
+        cls,
+        function: str,
+        defined: Location | None,
+        number: int,
+        user: FrameType,
+        frame: FrameType,
+    ) -> Call:
+        """A call that runs now on this thread and has taken nothing yet.
+
+        Args:
+            function: as the attribute.
+            defined: as the attribute.
+            number: as the attribute.
+            user: the user's frame that makes the call.
+            frame: a frame below it.
+        """
+        from donatree._jax.calls import transform_around
+
+        return cls(
+            function=function,
+            defined=defined,
+            number=number,
+            code=user.f_code,
+            lasti=user.f_lasti,
+            thread=threading.current_thread().name,
+            taken=[],
+            activation=id(user),
+            within=transform_around(frame),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from donatree import paths
+from donatree._jax.frames import location_at
 from donatree.consumed import remedy
 from donatree.consumed.calls import Call, Calls, Site, SiteLeaf
 from donatree.consumed.case import Case, in_loop, is_donated_again, look, unbound_in_loop
 from donatree.ledger import Finding, Label, Location
-from donatree.source.tree import location_at
+from donatree.source.binding import Binding
 
 
 def explain(
@@ -48,7 +49,7 @@ def describe(case: Case) -> Finding:
         location=primary or (step.location if step else None),
         notes=tuple(_notes(case)),
         help=remedy.help_for(case, again),
-        labels=tuple(_merged(labels)),
+        labels=tuple(merged(labels)),
     )
 
 
@@ -84,12 +85,20 @@ def _came(case: Case) -> list[Label]:
     bindings = found.bindings if found is not None else []
     if case.captured is not None:
         bindings = case.captured.bindings()[:3]
+    return came(bindings, found.passed if found is not None else ())
+
+
+def came(bindings: Sequence[Binding], passed: Sequence[tuple[Location, str]]) -> list[Label]:
+    """Where names got an array, and where it was passed on from there.
+
+    Args:
+        bindings: of the names; of several one was the array's.
+        passed: the calls and the names of the parameters, the innermost first.
+    """
     got = "got" if len(bindings) == 1 else "can have got"
     labels = [Label(each.location, f"`{each.name}` {got} this array here") for each in bindings]
-    if found is None:
-        return labels
-    passed = [Label(place, f"passed on here, as `{name}`") for place, name in found.passed]
-    return [*labels, *reversed(passed)]
+    further = [Label(place, f"passed on here, as `{name}`") for place, name in passed]
+    return [*labels, *reversed(further)]
 
 
 def _donated(case: Case) -> list[Label]:
@@ -126,7 +135,7 @@ def _constant(case: Case) -> list[Label]:
     return [Label(found.location, text)]
 
 
-def _merged(labels: Sequence[Label]) -> list[Label]:
+def merged(labels: Sequence[Label]) -> list[Label]:
     """The labels; two at one place become one, which tells both."""
     kept: list[Label] = []
     for label in labels:

@@ -10,11 +10,11 @@ from functools import cached_property
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from donatree._jax.frames import is_user_file
+from donatree._jax.frames import is_user_file, location_at
 from donatree.consumed.leaves import Leaf, leaves, path_in
 from donatree.ledger import Location
 from donatree.source.evaluate import MISSING, Names, evaluate, variables
-from donatree.source.tree import Source, location_at, node_at
+from donatree.source.tree import Source, node_at
 
 _OWN = ("jax", "jaxlib", "numpy")
 

@@ -1,4 +1,4 @@
-"""The leaf's memory belongs to numpy, so the run copied it
+"""The leaf's memory is not XLA's own, so the run copied it
 
 ## What it means
 
@@ -9,7 +9,8 @@ The leaf lay in memory that XLA does not own, so XLA could not hand it on.
 
 On the CPU `jax.device_put` copies nothing where numpy's memory is aligned to 64 bytes: the array
 that it returns is numpy's own memory, also with `may_alias=False`.
-States that were restored from a file or built in numpy are made so.
+States that were restored from a file or built in numpy are made so, and so is what
+`jnp.from_dlpack` takes over from another library.
 Only the first call pays: what it returns is XLA's own.
 
 ## What to do
@@ -61,13 +62,14 @@ def about(copies: Copies) -> Finding:
     one = len(copies.group.entries) == 1
     return copied(
         copies,
-        f"{'its memory is' if one else 'their memory is'} not XLA's own but numpy's, "
+        f"{'its memory is' if one else 'their memory is'} not XLA's own, "
         f"{count(copies.group.bytes, 'byte')}",
         help="make the array with `jnp.array(x)` instead of `jax.device_put(x)`, or under "
         "`jax.jit`",
         notes=[
             f"{'the leaf is' if one else 'the leaves are'} deleted after the call and the new "
-            "value is at another address: so XLA treats memory that it does not own",
+            "value is at another address: so XLA treats memory that it was lent, most often by "
+            "numpy",
         ],
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 from donatree.holders.holder import Holder as Holder
+
+Fault = Callable[[str, BaseException], None]
 
 __all__ = ["Holder", "find", "find_views", "holders"]
 
@@ -50,6 +52,7 @@ def find(
     *,
     in_place: bool = False,
     views: bool = True,
+    fault: Fault | None = None,
 ) -> list[Holder]:
     """What else will still hold donated leaves once the call has returned. Never raises.
 
@@ -64,6 +67,7 @@ def find(
         in_place: whether the call updates the caller's objects, as `flax.nnx.jit` does: then
             whoever holds such an object sees its new arrays, and is no holder.
         views: whether to look for numpy, dlpack and torch, which takes longest.
+        fault: told where the search itself went wrong.
 
     Returns:
         Most bytes first, at most 64; what is known where something went wrong.
@@ -85,12 +89,16 @@ def find(
             views=views,
         )
         return survey.run()
-    except Exception:
+    except Exception as error:
+        if fault is not None:
+            fault("holders", error)
         return arranged(survey.found) if survey is not None else []
 
 
 def find_views(
-    arrays: Sequence[tuple[str, Any]], spans: Mapping[int, Sequence[tuple[int, int]]] | None = None
+    arrays: Sequence[tuple[str, Any]],
+    spans: Mapping[int, Sequence[tuple[int, int]]] | None = None,
+    fault: Fault | None = None,
 ) -> list[Holder]:
     """Who looks at the memory of some arrays without JAX: numpy, memoryview, dlpack, torch.
 
@@ -98,6 +106,7 @@ def find_views(
         arrays: path and array.
         spans: by the place in `arrays` of one that is deleted by now, first address and the one
             after the last of each of its shards.
+        fault: as for `find`.
 
     Returns:
         As `find`, with nothing but views.
@@ -107,5 +116,7 @@ def find_views(
     try:
         known = {id(arrays[place][1]): each for place, each in (spans or {}).items()}
         return Survey({}, arrays, None, outliving=True).run_views(known)
-    except Exception:
+    except Exception as error:
+        if fault is not None:
+            fault("views", error)
         return []

@@ -8,8 +8,8 @@ from types import FrameType
 from typing import Any
 
 from donatree._jax import buffers, objects
+from donatree._jax.frames import locals_of
 from donatree.source.evaluate import MISSING, evaluate
-from donatree.source.snapshot import locals_of
 from donatree.source.tree import node_at
 
 

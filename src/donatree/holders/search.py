@@ -14,11 +14,11 @@ from types import (
 )
 from typing import Any
 
+from donatree._jax.frames import locals_of
 from donatree.holders import heap, roots
 from donatree.holders.roots import Root
 from donatree.holders.stacks import Stacks
 from donatree.holders.steps import DICT, edges
-from donatree.source.snapshot import locals_of
 
 _GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 # Of JAX's own objects only these are the user's: the others are caches.

@@ -14,7 +14,7 @@ from functools import cache
 from types import FrameType
 from typing import Any
 
-from donatree.source.snapshot import locals_of
+from donatree._jax.frames import locals_of
 
 _OWN_ROOM = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NO_ROOTS = ("jax", "jaxlib")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from donatree._jax import buffers
-from donatree.holders.naming import named_leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +61,8 @@ def twins(tree: Any) -> list[Twins]:
         >>> [found.paths for found in twins({"params": w, "target": w})]
         [("tree['params']", "tree['target']")]
     """
+    from donatree.holders.naming import named_leaves
+
     return find_twins([(path, leaf, True) for path, leaf in named_leaves("tree", tree)])
 
 

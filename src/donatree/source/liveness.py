@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
+from donatree._jax.frames import locals_of
 from donatree.ledger import Location
 from donatree.source.control import Event, Fate, Flow, Flows, location_of
 from donatree.source.functions import code_of
-from donatree.source.snapshot import locals_of
 
 _FAST = re.compile(r"(LOAD|STORE|DELETE)_FAST")
 _DEREF_READ = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})

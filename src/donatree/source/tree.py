@@ -184,16 +184,3 @@ def node_at(code: CodeType, lasti: int) -> tuple[Source, ast.expr | ast.stmt] | 
     source = source_of(code.co_filename)
     node = source.at((line, end_line, column, end_column)) if source else None
     return (source, node) if source and node else None
-
-
-def location_at(code: CodeType, lasti: int) -> Location:
-    """Where an instruction stands, exact to columns where Python kept them."""
-    line, end_line, column, end_column = position(code, lasti) if lasti >= 0 else (None,) * 4
-    return Location(
-        shown(code.co_filename),
-        line or code.co_firstlineno,
-        column,
-        end_line,
-        end_column,
-        code.co_qualname,
-    )

@@ -155,7 +155,7 @@ class _Watcher:
         taking = Taking(donating.ledger, number, arguments, frame, of.book)
         visit = None
         if number <= of.level.calls:
-            visit = Visit(number, donating.granted, arguments, donating.shardings)
+            visit = Visit(number, donating.granted, arguments, donating.shardings, of.fault)
         return _Running(of, self._place, donating, visit, taking, self.is_through, named)
 
     def _names(
@@ -184,7 +184,7 @@ class _Watcher:
             asked = donating.request
             named = names.arguments_by_name(asked.positional, ledger.donated_arguments, frame)
             held = names.held(
-                ledger.function, donating.granted, named, arguments, frame, asked.in_place
+                ledger.function, donating.granted, named, arguments, frame, asked.in_place, of.fault
             )
         with of.lock:
             donating.findings += [each for each in (*twins, *held) if each not in donating.findings]

@@ -10,7 +10,7 @@ from typing import Any
 from donatree._jax import buffers, calls, frames
 from donatree.consumed.roots import got_here
 from donatree.findings import dt701, dt702, dt703
-from donatree.holders import find
+from donatree.holders import Fault, find
 from donatree.holders.twins import Twins, find_twins
 from donatree.ledger import Entry, Finding, Label, Leaf, Location
 
@@ -46,6 +46,7 @@ def held(
     arguments: Sequence[Any],
     frame: FrameType,
     in_place: bool,
+    fault: Fault,
 ) -> list[Finding]:
     """What else will hold a leaf once the call has returned.
 
@@ -58,13 +59,14 @@ def held(
         arguments: the call's flat arguments.
         frame: a frame below the call.
         in_place: whether the call updates the caller's objects.
+        fault: told where the search itself went wrong.
     """
     if not granted:
         return []
     leaves = [(entry.path, arguments[entry.leaf.flat_index]) for entry in granted]
     user = frames.user_frame(frame)
     own = [arguments, *calls.lists_of_the_call(frame)]
-    found = find(named, leaves, user, own=own, in_place=in_place, views=False)
+    found = find(named, leaves, user, own=own, in_place=in_place, views=False, fault=fault)
     finding = dt701.about(found, function, frames.location_of_frame(user))
     return [] if finding is None else [finding]
 

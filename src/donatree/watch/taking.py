@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from donatree._jax import buffers, calls, frames
+from donatree._jax import buffers, frames
 from donatree.consumed.calls import Call, Calls, Site, SiteLeaf, Taken
 from donatree.ledger import Gate, Ledger
 
@@ -33,17 +31,7 @@ class Taking:
         user = frames.user_frame(frame)
         self._call = None
         if user is not None:
-            self._call = Call(
-                function=ledger.function,
-                defined=ledger.location,
-                number=number,
-                code=user.f_code,
-                lasti=user.f_lasti,
-                thread=threading.current_thread().name,
-                taken=[],
-                activation=id(user),
-                within=calls.transform_around(frame),
-            )
+            self._call = Call.begun(ledger.function, ledger.location, number, user, frame)
 
     def ended(self, is_last: bool) -> None:
         """The call has returned or raised.
@@ -62,17 +50,7 @@ class Taking:
                 continue
             array = arguments[leaf.flat_index]
             if buffers.is_array(array) and buffers.is_deleted(array):
-                inside = leaf.path.removeprefix(leaf.argument)
-                call.taken.append(
-                    Taken(
-                        weakref.ref(array),
-                        leaf.path,
-                        leaf.argument,
-                        inside,
-                        leaf.spec.aval,
-                        leaf.bytes,
-                    )
-                )
+                call.taken.append(Taken.of(leaf, array))
         if call.taken:
             self._book.remember(call)
         if is_last:

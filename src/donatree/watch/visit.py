@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from donatree._jax import buffers, calls
-from donatree.holders import find_views
+from donatree.holders import Fault, find_views
 from donatree.ledger import Entry
 from donatree.observation import CallSeen, LeafCall
 
@@ -21,6 +21,7 @@ class Visit:
         entries: the granted entries.
         arguments: the call's flat arguments. Held until `after`, and no longer.
         shardings: in which sharding the executable takes each leaf, by flat index.
+        fault: told where a search for views went wrong.
     """
 
     def __init__(
@@ -29,11 +30,13 @@ class Visit:
         entries: Sequence[Entry],
         arguments: Sequence[Any],
         shardings: Mapping[int, Any],
+        fault: Fault,
     ) -> None:
         self.number = number
         self._entries = entries
         self._arguments: Sequence[Any] = arguments
         self._shardings = shardings
+        self._fault = fault
         self._before = {
             entry.leaf.flat_index: _addresses(arguments[entry.leaf.flat_index]) for entry in entries
         }
@@ -92,7 +95,7 @@ class Visit:
             for place, entry in enumerate(entries)
         }
         by_path: dict[str, list[str]] = defaultdict(list)
-        for holder in find_views(rows, spans):
+        for holder in find_views(rows, spans, self._fault):
             for path in holder.leaves:
                 by_path[path].append(f"{holder} looks at the memory")
         answer = {}
