@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from donatree.hlo.error import HeaderError
+from donatree.hlo.error import HeaderError, HloError
 
 # Patterns of single tokens only: what nests is followed with a stack.
 _WORD = re.compile(r'(?:[^\s,={}()\[\]"/]|/(?!\*))*')
@@ -36,11 +36,11 @@ class Scanner:
         self.text = text
         self.position = position
 
-    def error(self, problem: str, position: int | None = None) -> HeaderError:
-        """The error for ``problem`` at ``position``, by default here."""
+    def error(self, problem: str, position: int | None = None) -> HloError:
+        """The error for ``problem`` at ``position``, by default here: a HeaderError."""
         return HeaderError.at(self.text, self.position if position is None else position, problem)
 
-    def expected(self, what: str) -> HeaderError:
+    def expected(self, what: str) -> HloError:
         """The error that says what was expected here and what is here instead."""
         found = _FOUND.match(self.text, self.position)
         word = found[0] if found else self.text[self.position : self.position + 1]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
 from donatree.hlo.scanner import Scanner
+
+# A place in a value: the elements of its tuples one after the other, `()` where it is no tuple.
+Index = tuple[int, ...]
 
 _TUPLE = "tuple"
 _UNBOUNDED = -1
@@ -14,6 +18,11 @@ _UNBOUNDED = -1
 # would overflow the stack of whoever prints or compares it.
 _DEEPEST_TUPLE = 32
 _PROPERTY = re.compile(r"[A-Z]+|[#*]")
+
+# The bits of an element: in the type (`bf16`, `f8e4m3fn`, not in `pred` and `token`), and in a
+# layout that packs them.
+_BITS = re.compile(r"[0-9]+")
+_PACKED = re.compile(r":.*E\(([0-9]{1,3})\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,20 @@ class EntryShape:
     def is_tuple(self) -> bool:
         """Whether it is a tuple, perhaps an empty one."""
         return self.text.startswith("(")
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes that its values take on one device, those of its elements where it is a tuple.
+
+        The table of pointers of a tuple and what a layout pads are not in it. Types of less than a
+        byte are packed only where the layout says so (``E(4)``).
+        """
+        if self.is_tuple:
+            return sum(each.size_in_bytes for each in self.elements)
+        packed = _PACKED.search(self.text)
+        bits = 8 if self.dtype == "pred" else int((_BITS.search(self.dtype) or "00")[0])
+        bits = int(packed[1]) if packed else -(-bits // 8) * 8
+        return -(-math.prod(max(each, 0) for each in self.shape) * bits // 8)
 
 
 def read_shape(scanner: Scanner, known: dict[str, EntryShape]) -> EntryShape:
