@@ -15,6 +15,7 @@ from donatree.ledger import (
     Gate,
     Leaf,
     Ledger,
+    Live,
     Location,
     Slot,
 )
@@ -118,7 +119,7 @@ def lesson() -> Account:
         DRIFT,
         function="drifted",
         signature="(state: State, g: float32[4,4]) #1f0c",
-        alias_size_in_bytes=80,
+        live=Live(100, 100, 80, 0),
     )
     return account(made)
 
@@ -130,7 +131,7 @@ def kept() -> Account:
         entry("state.b", 1, spec("float32", 4)),
         entry("state.step", 2, spec("int32")),
     ]
-    return account(ledger(rows, function="kept", alias_size_in_bytes=84))
+    return account(ledger(rows, function="kept", live=Live(100, 100, 84, 0)))
 
 
 def transformer(layers: int = 12) -> Account:
@@ -206,7 +207,7 @@ def sharded() -> Account:
     finding = Finding(
         "DT404", "a leaf is returned with another sharding", leaves=("params['b']",), bytes=2048
     )
-    return account(ledger(rows, finding, devices=8, alias_size_in_bytes=2_097_172))
+    return account(ledger(rows, finding, devices=8, live=Live(3_000_000, 3_000_000, 2_097_172, 0)))
 
 
 def hostile() -> Account:

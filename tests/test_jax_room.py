@@ -92,10 +92,14 @@ class Ear:
     def requested(self, fun: Any, info: Any, args: Any, kwargs: Any, params: Any) -> None:
         self.hear("requested", fun, info, args, kwargs, params)
 
-    def lowered(self, jaxpr: Any, computation: Any) -> None:
+    def lowered(self, jaxpr: Any, computation: Any, again: hooks.Lowering) -> None:
+        assert again.args[0] is jaxpr
         self.hear("lowered", jaxpr, computation)
 
-    def compiled(self, computation: Any, executable: Any, error: BaseException | None) -> None:
+    def compiled(
+        self, computation: Any, executable: Any, error: BaseException | None, seconds: float
+    ) -> None:
+        assert seconds >= 0
         self.hear("compiled", computation, executable, error)
 
     def fault(self, where: str, error: BaseException) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from typing import get_args
 
 import jsonschema
 import pytest
@@ -18,16 +19,23 @@ import sample_accounts
 from donatree.ledger import (
     Account,
     ArraySpec,
+    Edit,
     Entry,
     Fault,
     Finding,
+    Fix,
+    FixKind,
+    FixStatus,
     Gate,
+    Grade,
     Label,
     Leaf,
     Ledger,
+    Live,
     Location,
     Process,
     Slot,
+    Tally,
 )
 from donatree.reports import Options, json, late, render
 
@@ -82,6 +90,23 @@ entries = st.builds(
     st.none() | codes,
     st.dictionaries(texts, texts, max_size=2),
 )
+tallies = st.builds(Tally, sizes, sizes, maybe_size)
+fixes = st.builds(
+    Fix,
+    st.sampled_from(get_args(FixKind)),
+    many_texts,
+    many_texts,
+    texts,
+    st.sampled_from(get_args(FixStatus)),
+    maybe_text,
+    tallies,
+    st.none() | tallies,
+    st.booleans(),
+    st.sampled_from(get_args(Grade)),
+    st.none() | st.builds(Edit, somewhere, texts, texts),
+    many_texts,
+)
+lives = st.none() | st.builds(Live, sizes, sizes, sizes, sizes)
 ledgers = st.builds(
     Ledger,
     texts,
@@ -94,10 +119,11 @@ ledgers = st.builds(
     sizes,
     locations,
     locations,
-    maybe_size,
+    lives,
+    lives,
     sizes,
-    maybe_size,
     many_texts,
+    several(fixes),
 )
 processes = st.builds(
     Process,
@@ -205,6 +231,7 @@ def test_the_samples_are_valid_and_keep_the_keys_of_to_dict(name):
 def test_json_is_sorted_indented_and_ended_by_a_newline():
     assert json.dumps(Account(program="é.py")) == (
         "{\n"
+        '  "advice": [],\n'
         '  "donatree": null,\n'
         '  "ended": null,\n'
         '  "faults": [],\n'

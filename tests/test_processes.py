@@ -20,7 +20,7 @@ import pytest
 
 import programs
 import sample_accounts
-from donatree.ledger import Account, Fault, Finding, Gate, Ledger, Process
+from donatree.ledger import Account, Fault, Finding, Gate, Ledger, Live, Process
 from donatree.processes import folder as folders
 from donatree.processes import waiting
 from donatree.processes.folder import Folder
@@ -46,10 +46,10 @@ START = """
         lent = jax.make_array_from_process_local_data(sharding, mine, shape)
         return jax.jit(jnp.copy)(lent)  # in memory of XLA's own: a CPU may use numpy's
     def step(state):
-        total = state["w"].sum()  # over both processes
+        total = 4 * state["b"].sum()  # over both processes
         return {"w": state["w"] * 2, "b": (state["b"] + total).astype(jnp.bfloat16)}
     def kept(state):
-        return {"w": state["w"] * 2, "b": state["b"] + state["w"].sum()}
+        return {"w": state["w"] * 2, "b": state["b"] + state["b"].sum()}
     def extra(x):
         return x.astype(jnp.float16)
     state = {"w": split(4, 4), "b": split(4)}
@@ -386,8 +386,9 @@ def test_a_gate_that_one_process_did_not_check_is_said_to_be() -> None:
 
 
 def test_totals_come_from_a_process_that_read_them() -> None:
-    [made] = merged((ledger(),), (ledger(alias_size_in_bytes=80, argument_bytes=100),)).ledgers
-    assert (made.alias_size_in_bytes, made.argument_bytes) == (80, 100)
+    live = Live(100, 100, 80, 0)
+    [made] = merged((ledger(),), (ledger(live=live),)).ledgers
+    assert (made.live, made.alias_size_in_bytes) == (live, 80)
 
 
 def test_findings_about_the_program_are_told_once() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sample_accounts
 from donatree import reports
-from donatree.ledger import Account, Finding, Gate, Ledger, Location
+from donatree.ledger import Account, Finding, Gate, Ledger, Live, Location
 from donatree.reports import Options, diagnostic, folding, funnel, sizes, text, tree
 from donatree.reports.text import ASCII, UNICODE
 from sample_accounts import account, entry, ledger, spec
@@ -532,7 +532,7 @@ def test_an_alias_that_no_donation_made_is_told():
     (made,) = sample_accounts.kept().ledgers
     made = replace(
         made,
-        alias_size_in_bytes=100,
+        live=Live(100, 100, 100, 0),
         alias_not_donated_bytes=16,
         call=Location("train.py", 60),
         notes=("a ref is aliased without a donation",),

@@ -5,7 +5,11 @@ imported when a function needs it.
 """
 
 from donatree._version import __version__ as __version__
+from donatree.advice import Advice as Advice
+from donatree.advice import AdviceList as AdviceList
+from donatree.advice import advise as advise
 from donatree.audit import audit as audit
+from donatree.audit import prove as prove
 from donatree.audit import require as require
 from donatree.errors import DonationError as DonationError
 from donatree.errors import DonatreeError as DonatreeError
@@ -25,6 +29,8 @@ from donatree.whole import whole as whole
 
 __all__ = [
     "Account",
+    "Advice",
+    "AdviceList",
     "DonationError",
     "DonatreeError",
     "Entry",
@@ -36,8 +42,10 @@ __all__ = [
     "Twins",
     "Watched",
     "__version__",
+    "advise",
     "audit",
     "holders",
+    "prove",
     "require",
     "twins",
     "watch",

@@ -16,6 +16,10 @@ class TargetError(DonatreeError):
     """A target cannot be audited: not jitted, not found, refused by JAX."""
 
 
+class CannotBuild(DonatreeError):  # noqa: N818, what is told is why
+    """JAX or XLA refuses a changed program; the text says why in one line."""
+
+
 class DonationError(DonatreeError):
     """A promise was broken: some donated leaf was lost.
 

@@ -153,6 +153,38 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class Live:
+    """XLA's totals of one compiled program, bytes per device.
+
+    Attributes:
+        arguments: of all arguments.
+        outputs: of all outputs, with the table that holds several of them.
+        alias: of the outputs that take the memory of arguments.
+        temp: of everything in between.
+    """
+
+    arguments: int
+    outputs: int
+    alias: int
+    temp: int
+
+    @property
+    def total(self) -> int:
+        """Bytes that the program needs while it runs: arguments + outputs - alias + temp."""
+        return self.arguments + self.outputs - self.alias + self.temp
+
+    def to_dict(self) -> dict[str, int]:
+        """The totals as plain data."""
+        return {
+            "arguments": self.arguments,
+            "outputs": self.outputs,
+            "alias": self.alias,
+            "temp": self.temp,
+            "total": self.total,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """What became of one donated leaf.
 
@@ -236,8 +268,9 @@ class Finding:
         headline: one line that stands alone; lower case, no full stop.
         leaves: paths of the leaves concerned, largest bytes first.
         bytes: their bytes per device.
-        level: ``error`` where bytes are lost, ``warning`` where something is paid for or about to
-            break, ``note`` where nothing is lost.
+        level: ``error`` where the promise was refused or the run broke it, ``warning`` where XLA
+            kept it and takes the bytes back, where something is paid for or about to break,
+            ``note`` where nothing is lost.
         location: where in the user's code.
         folded: the leaves' paths folded by their common path, for people.
         notes: facts.
@@ -272,6 +305,118 @@ class Finding:
         }
 
 
+Grade = Literal["sure", "maybe", "sketch"]
+FixKind = Literal[
+    "cast", "out_shardings", "order", "drop_argument", "keep_unused", "copy_twins", "together"
+]
+FixStatus = Literal["held", "failed", "untried"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A place in a file of the user's, and what to write there.
+
+    Attributes:
+        location: what is replaced, with its columns.
+        original: the text that stands there.
+        replacement: the text to put in its place.
+    """
+
+    location: Location
+    original: str
+    replacement: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The edit as plain data."""
+        return {
+            "location": self.location.to_dict(),
+            "original": self.original,
+            "replacement": self.replacement,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one compiled program keeps and needs, bytes per device.
+
+    Attributes:
+        promised: of the donated leaves.
+        in_place: those of them that passed every gate checked.
+        live: what the program needs while it runs; where a fix keeps leaves that JAX drops, with
+            these. None where XLA keeps no totals.
+    """
+
+    promised: int
+    in_place: int
+    live: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tally as plain data."""
+        return {
+            "promised_bytes": self.promised,
+            "in_place_bytes": self.in_place,
+            "live_bytes": self.live,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A cure for findings, tried by compiling the changed program.
+
+    Attributes:
+        kind: what was changed.
+        codes: codes of the findings that it is for.
+        leaves: paths of the leaves that it is for, largest bytes first.
+        change: what is changed, in words that go on from there: ``with `keep_unused=True```.
+        status: ``held`` where the compiled program showed it, ``failed`` where it showed the
+            opposite, ``untried`` where it could not be built or did not fit the budget.
+        why_not: why it did not hold or was not tried; None where it held.
+        before: of the program as it is.
+        after: of the changed program; None where it was not compiled.
+        compiles_again: whether the next call of the program as it is compiles again, and that of
+            the changed one does not.
+        grade: how far the edit is certain, as rustc grades: ``sure``, ``maybe``, or ``sketch``
+            where there is no edit of one expression.
+        edit: what to write where; None for a sketch.
+        notes: facts.
+    """
+
+    kind: FixKind
+    codes: tuple[str, ...]
+    leaves: tuple[str, ...]
+    change: str
+    status: FixStatus
+    why_not: str | None = None
+    before: Tally = Tally(0, 0)
+    after: Tally | None = None
+    compiles_again: bool = False
+    grade: Grade = "sketch"
+    edit: Edit | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """Whether the compiled program showed that it cures."""
+        return self.status == "held"
+
+    def to_dict(self) -> dict[str, Any]:
+        """One element of ``fixes`` in the JSON report."""
+        return {
+            "kind": self.kind,
+            "codes": list(self.codes),
+            "leaves": list(self.leaves),
+            "change": self.change,
+            "status": self.status,
+            "why_not": self.why_not,
+            "before": self.before.to_dict(),
+            "after": self.after and self.after.to_dict(),
+            "compiles_again": self.compiles_again,
+            "grade": self.grade,
+            "edit": self.edit and self.edit.to_dict(),
+            "notes": list(self.notes),
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """The entries of one compiled function for one signature, with its totals.
@@ -287,10 +432,11 @@ class Ledger:
         devices: how many devices the program spans.
         location: where the function is defined.
         call: where it was called when it was compiled.
-        alias_size_in_bytes: XLA's own total of aliased bytes per device; None where not read.
-        alias_not_donated_bytes: the part of it that belongs to no donated leaf.
-        argument_bytes: XLA's own total of argument bytes per device; None where not read.
+        live: XLA's own totals, bytes per device; None where not read.
+        undonated: the same of the program that donates nothing; None where it was not compiled.
+        alias_not_donated_bytes: the aliased bytes that belong to no donated leaf.
         notes: what the reader should know, for example what was left open.
+        fixes: cures of the findings that were tried by compiling, those that held first.
     """
 
     function: str
@@ -303,10 +449,23 @@ class Ledger:
     devices: int = 1
     location: Location | None = None
     call: Location | None = None
-    alias_size_in_bytes: int | None = None
+    live: Live | None = None
+    undonated: Live | None = None
     alias_not_donated_bytes: int = 0
-    argument_bytes: int | None = None
     notes: tuple[str, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+
+    @property
+    def alias_size_in_bytes(self) -> int | None:
+        """XLA's own total of aliased bytes per device; None where not read."""
+        return self.live and self.live.alias
+
+    @property
+    def saved(self) -> int | None:
+        """Bytes per device that donation saves the whole call; None where it was not proved."""
+        if self.live is None or self.undonated is None:
+            return None
+        return self.undonated.total - self.live.total
 
     @property
     def promised(self) -> int:
@@ -381,9 +540,13 @@ class Ledger:
             "leaves_after": {gate.value: self.leaves_after(gate) for gate in GATES},
             "alias_size_in_bytes": self.alias_size_in_bytes,
             "alias_not_donated_bytes": self.alias_not_donated_bytes,
-            "argument_size_in_bytes": self.argument_bytes,
+            "argument_size_in_bytes": self.live and self.live.arguments,
+            "live": self.live and self.live.to_dict(),
+            "undonated": self.undonated and self.undonated.to_dict(),
+            "saved_bytes": self.saved,
             "entries": [entry.to_dict() for entry in self.entries],
             "findings": [finding.to_dict() for finding in self.findings],
+            "fixes": [fix.to_dict() for fix in self.fixes],
             "notes": list(self.notes),
         }
 
@@ -509,6 +672,8 @@ class Account:
         processes: all processes where this was merged from their accounts, this one alone where
             it is the account of one of several, none where there is only one.
         rehearsals: what `--before` learnt, one for each argument and call site.
+        advice: on functions of which another argument ought to be donated, as plain data: what
+            `AdviceList.to_dict` gives.
     """
 
     ledgers: tuple[Ledger, ...] = ()
@@ -520,6 +685,7 @@ class Account:
     platform: str | None = None
     processes: tuple[Process, ...] = ()
     rehearsals: tuple[Rehearsal, ...] = ()
+    advice: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def promised(self) -> int:
@@ -559,6 +725,7 @@ class Account:
             "faults": [fault.to_dict() for fault in self.faults],
             "processes": [process.to_dict() for process in self.processes],
             "rehearsals": [rehearsal.to_dict() for rehearsal in self.rehearsals],
+            "advice": [dict(each) for each in self.advice],
         }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from donatree.hlo.header import Header
-from donatree.ledger import Leaf, Location, Slot
+from donatree.ledger import Leaf, Live, Location, Slot
 from donatree.origin.drift import Origin
 
 WhyNotAsked = Literal[
@@ -93,6 +93,89 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Protection:
+    """A `copy` instruction that stands between a granted leaf and its slot.
+
+    Attributes:
+        instruction: its name in the module.
+        bytes: of the copy, per device.
+        at_peak: whether its buffer is among the temporaries that are live when most of them are;
+            None where this jaxlib does not tell.
+        protects: what it keeps, in words: the leaf's value or the slot's.
+        readers: the instructions that still read, as JAX names their operations.
+        location: the user's expression that the first of them came from.
+    """
+
+    instruction: str
+    bytes: int
+    at_peak: bool | None
+    protects: str
+    readers: tuple[str, ...] = ()
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where XLA put the granted leaves.
+
+    Attributes:
+        protections: of each granted leaf that a copy of its size stands by, by flat index.
+        source: what was read: ``"buffer assignment"``, or ``"module text"`` where this jaxlib
+            gives no buffer assignment.
+    """
+
+    protections: Mapping[int, tuple[Protection, ...]]
+    source: Literal["buffer assignment", "module text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What the donation of some leaves saves, beside that of the leaves measured before them.
+
+    The savings of all groups of a program add up to the saving of the call.
+
+    Attributes:
+        leaves: flat indices of the leaves that were donated together.
+        bytes: theirs, per device.
+        before: live bytes per device of the program without the donation of these leaves.
+        after: with it.
+        whole: whether all bytes of each leaf are saved, but for what alignment explains.
+    """
+
+    leaves: frozenset[int]
+    bytes: int
+    before: int
+    after: int
+    whole: bool
+
+    @property
+    def saved(self) -> int:
+        """Bytes per device; negative where donation costs."""
+        return self.before - self.after
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What further compiles showed.
+
+    Attributes:
+        undonated: totals of the program that donates nothing.
+        savings: of groups of leaves, each leaf in one of them at most.
+        compiles: how many further compiles were made.
+        left: why some leaves are in none, in words; None where every leaf is in one.
+    """
+
+    undonated: Live
+    savings: tuple[Saving, ...]
+    compiles: int
+    left: str | None = None
+
+    def of(self, leaf: int) -> Saving | None:
+        """The saving of the group that a leaf is in."""
+        return next((each for each in self.savings if leaf in each.leaves), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """A request and what JAX and XLA made of it.
 
@@ -111,8 +194,10 @@ class Observation:
         platform_donates: whether JAX lowers donation for it.
         devices: devices that the program spans.
         outputs_given: for each slot, whether its output sharding was given.
-        alias_size_in_bytes: XLA's total, per device.
-        argument_bytes: XLA's total of arguments, per device.
+        live: XLA's totals, bytes per device.
+        placement: where XLA put the granted leaves; None where that was not read.
+        placement_error: why that could not be read.
+        proof: what donation saves, as further compiles showed; None where they were not asked for.
         jax_warning: JAX's own warning at lowering, if one came.
         compile_error: the first line of the error that ended the compile.
         shapes_only: some arguments had no sharding of their own, so one device was assumed.
@@ -133,9 +218,35 @@ class Observation:
     platform_donates: bool = True
     devices: int = 1
     outputs_given: tuple[bool, ...] = ()
-    alias_size_in_bytes: int | None = None
-    argument_bytes: int | None = None
+    live: Live | None = None
+    placement: Placement | None = None
+    placement_error: str | None = None
+    proof: Proof | None = None
     jax_warning: str | None = None
     compile_error: str | None = None
     shapes_only: bool = False
     origins: Mapping[int, Origin] = field(default_factory=dict)
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes per device of all copies that take the bytes of leaves back, each counted once."""
+        leaves = self.placement.protections if self.placement is not None else ()
+        each = {c.instruction: c.bytes for leaf in leaves for c in self.costly_copies(leaf)}
+        return sum(each.values())
+
+    def costly_copies(self, leaf: int) -> tuple[Protection, ...]:
+        """The copies that stand between a leaf and its slot and take the bytes back.
+
+        Where this jaxlib does not tell what is live at the peak, a copy counts as long as the
+        temporaries are as large as it is.
+
+        Args:
+            leaf: its flat index.
+        """
+        if self.placement is None or self.live is None:
+            return ()
+        return tuple(
+            each
+            for each in self.placement.protections.get(leaf, ())
+            if each.at_peak or (each.at_peak is None and self.live.temp >= each.bytes)
+        )

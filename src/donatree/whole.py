@@ -67,6 +67,7 @@ def _make_guard() -> Any:
         """A recorder that raises for the functions it watches over and forgets the rest."""
 
         follows_transforms = False
+        places = False  # a copy beside a granted leaf is no unusable donation
 
         def __init__(self) -> None:
             super().__init__(catch_warning=False)

@@ -27,11 +27,25 @@ import contextlib
 import functools
 import importlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from donatree.errors import DonationError
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """A call of `lower_sharding_computation`: the function and what it was given.
+
+    Holds the jaxpr, and with it arrays that the function closed over: not to be kept.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 class Observer(Protocol):
@@ -48,11 +62,13 @@ class Observer(Protocol):
     ) -> None:
         """A jitted function met a signature; `params` is what JAX made of it."""
 
-    def lowered(self, jaxpr: Any, computation: Any) -> None:
-        """A jaxpr became a computation."""
+    def lowered(self, jaxpr: Any, computation: Any, again: Lowering) -> None:
+        """A jaxpr became a computation; `again` lowers it, or a changed one, once more."""
 
-    def compiled(self, computation: Any, executable: Any, error: BaseException | None) -> None:
-        """It was compiled, or `error` ended the attempt."""
+    def compiled(
+        self, computation: Any, executable: Any, error: BaseException | None, seconds: float
+    ) -> None:
+        """It was compiled in so many seconds, or `error` ended the attempt."""
 
     def fault(self, where: str, error: BaseException) -> None:
         """The observer itself failed in `where`; the program goes on."""
@@ -97,6 +113,39 @@ def unheard() -> Iterator[None]:
         yield
     finally:
         _own.unheard = before
+
+
+@contextlib.contextmanager
+def afresh() -> Iterator[None]:
+    """On this thread JAX finds no lowering in its cache: what is lowered inside is lowered anew.
+
+    The cache's key holds a `mlir.LoweringParameters` (measured on JAX 0.5.3 to 0.12); those made
+    inside are equal to no other. JAX's trace is not done again.
+    """
+    from jax._src.interpreters import mlir
+
+    original = mlir.LoweringParameters
+    thread = threading.get_ident()
+
+    class Unlike(original):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            return self is other
+
+        __hash__ = object.__hash__
+
+    def parameters(*args: Any, **kwargs: Any) -> Any:
+        kind = Unlike if threading.get_ident() == thread else original
+        return kind(*args, **kwargs)
+
+    with _lock:
+        mlir.LoweringParameters = parameters
+    try:
+        yield
+    finally:
+        with _lock:
+            mlir.LoweringParameters = original
 
 
 def tell(method: str, *arguments: Any) -> None:
@@ -179,7 +228,8 @@ def _wrap_lower(original: Any) -> Any:
     @functools.wraps(original)
     def lower_sharding_computation(closed_jaxpr: Any, *args: Any, **kwargs: Any) -> Any:
         computation = original(closed_jaxpr, *args, **kwargs)
-        tell("lowered", closed_jaxpr, computation)
+        again = Lowering(original, (closed_jaxpr, *args), kwargs)
+        tell("lowered", closed_jaxpr, computation, again)
         return computation
 
     return lower_sharding_computation
@@ -188,12 +238,13 @@ def _wrap_lower(original: Any) -> Any:
 def _wrap_compile(original: Any) -> Any:
     @functools.wraps(original)
     def compile_computation(self: Any, *args: Any, **kwargs: Any) -> Any:
+        start = time.monotonic()
         try:
             executable = original(self, *args, **kwargs)
         except Exception as error:
-            tell("compiled", self, None, error)
+            tell("compiled", self, None, error, time.monotonic() - start)
             raise
-        tell("compiled", self, executable, None)
+        tell("compiled", self, executable, None, time.monotonic() - start)
         return executable
 
     return compile_computation

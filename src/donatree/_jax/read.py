@@ -18,10 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from donatree._jax import facts, specs
+from donatree._jax import facts, placement, specs
 from donatree.hlo.header import Header, HeaderError, read_header
-from donatree.ledger import ArraySpec, Leaf, Slot
+from donatree.ledger import ArraySpec, Leaf, Live, Slot
 from donatree.observation import Observation, Request
+
+PROMISES = ("tf.aliasing_output", "jax.buffer_donor")
 
 Attributes = dict[int, int | Literal["donor"]]
 
@@ -39,19 +41,24 @@ class Lowering:
 
 def read_lowering(computation: Any) -> Lowering:
     """Attributes of `@main`'s parameters, and how many parameters and results it has."""
-    main = _main(computation.stablehlo())
+    main = main_of(computation.stablehlo())
     attributes: Attributes = {}
     arg_attrs = _get(main.attributes, "arg_attrs")
     for number, found in enumerate(arg_attrs if arg_attrs is not None else ()):
-        if "tf.aliasing_output" in found:
-            attributes[number] = int(str(found["tf.aliasing_output"]).split(":")[0])
-        elif "jax.buffer_donor" in found:
+        if PROMISES[0] in found:
+            attributes[number] = int(str(found[PROMISES[0]]).split(":")[0])
+        elif PROMISES[1] in found:
             attributes[number] = "donor"
     kind = _get(main.attributes, "function_type").value
     return Lowering(attributes, len(kind.inputs), len(kind.results))
 
 
-def _main(module: Any) -> Any:
+def main_of(module: Any) -> Any:
+    """The operation `@main` of a StableHLO module.
+
+    Raises:
+        LookupError: the module has none.
+    """
     for operation in module.body.operations:
         name = _get(operation.attributes, "sym_name")
         if name is not None and str(name).strip('"') == "main":
@@ -94,9 +101,7 @@ def observe(
     parameters = lowering.parameters if lowering else len(kept)
     results = lowering.results if lowering else len(details["global_out_avals"])
     tokens = parameters - len(kept)
-    parameter_of = {
-        index - constants: tokens + place for place, index in enumerate(kept) if index >= constants
-    }
+    parameter_of = _parameter_of(kept, constants, tokens)
     in_shardings = _shardings(executable, "_in_shardings", details["in_shardings"])
     out_shardings = _shardings(executable, "_out_shardings", details["out_shardings"])
     in_layouts = _layouts(executable, "_xla_in_layouts", details.get("in_layouts"))
@@ -134,6 +139,20 @@ def observe(
         compile_error=_first_line(error),
         shapes_only=shapes_only and not all(_is_given(each) for each in details["in_shardings"]),
     )
+
+
+def _parameter_of(kept: Sequence[int], constants: int, tokens: int) -> dict[int, int]:
+    return {
+        index - constants: tokens + place for place, index in enumerate(kept) if index >= constants
+    }
+
+
+def parameters_of(computation: Any) -> dict[int, int]:
+    """The module parameter of each kept leaf, by flat index."""
+    kept = sorted(computation.compile_args["kept_var_idx"])
+    constants = len(getattr(computation, "const_args", None) or ())
+    kind = _get(main_of(computation.stablehlo()).attributes, "function_type").value
+    return _parameter_of(kept, constants, len(kind.inputs) - len(kept))
 
 
 def _slots(named: Sequence[Slot], found: Sequence[ArraySpec]) -> tuple[Slot, ...]:
@@ -223,8 +242,8 @@ _LEFT_OUT = (
 )
 
 
-def with_totals(observation: Observation, loaded: Any) -> Observation:
-    """Adds XLA's totals of aliased and argument bytes, per device.
+def with_totals(observation: Observation, loaded: Any, places: bool = True) -> Observation:
+    """Adds XLA's totals, bytes per device.
 
     Since jaxlib 0.10 the call simulates the heap of the whole program (measured: 0.12 s of CPU
     time for a training step of 12 layers that compiles in 5 s).
@@ -232,21 +251,26 @@ def with_totals(observation: Observation, loaded: Any) -> Observation:
     Args:
         observation: of the same compile.
         loaded: jaxlib's loaded executable.
+        places: whether to read where XLA put the leaves as well.
     """
     try:
         statistics = loaded.get_compiled_memory_stats()
     except Exception:
         return observation  # not every backend keeps them; the totals stay None
-    return dataclasses.replace(
-        observation,
-        alias_size_in_bytes=_number(statistics, "alias_size_in_bytes"),
-        argument_bytes=_number(statistics, "argument_size_in_bytes"),
-    )
+    observation = dataclasses.replace(observation, live=_live(statistics))
+    if not places:
+        return observation
+    found = placement.read(observation, loaded, statistics)
+    if isinstance(found, str):
+        return dataclasses.replace(observation, placement_error=found)
+    return dataclasses.replace(observation, placement=found)
 
 
-def _number(statistics: Any, name: str) -> int | None:
-    value = getattr(statistics, name, None)
-    return int(value) if value is not None else None
+def _live(statistics: Any) -> Live | None:
+    names = ("argument", "output", "alias", "temp")
+    found = [getattr(statistics, f"{name}_size_in_bytes", None) for name in names]
+    known = [int(each) for each in found if each is not None]
+    return Live(*known) if len(known) == len(names) else None
 
 
 def _first_line(error: BaseException | None) -> str | None:

@@ -137,13 +137,15 @@ class Rehearser:
         self._asked[key] = Function(found, slots, wishes, dialect, numbers)
         weakref.finalize(jaxpr, self._asked.pop, key, None).atexit = False
 
-    def lowered(self, jaxpr: Any, computation: Any) -> None:
+    def lowered(self, jaxpr: Any, computation: Any, again: Any) -> None:
         """See `hooks.Observer`."""
         function = self._asked.get(id(jaxpr))
         if function is not None:
             self._of_computation[computation] = function
 
-    def compiled(self, computation: Any, executable: Any, error: BaseException | None) -> None:
+    def compiled(
+        self, computation: Any, executable: Any, error: BaseException | None, seconds: float
+    ) -> None:
         """See `hooks.Observer`."""
         function = self._of_computation.get(computation)
         if function is None or executable is None or executable in self._watched:

@@ -14,7 +14,15 @@ from typing import Any
 import rich_click as click
 
 from donatree import reports
-from donatree.cli.options import check_writable, failure, has_findings, publish, report_options
+from donatree.cli.options import (
+    check_writable,
+    failure,
+    has_findings,
+    prove_options,
+    publish,
+    put_patch,
+    report_options,
+)
 from donatree.errors import TargetError
 from donatree.ledger import Account
 
@@ -24,10 +32,17 @@ jax.ShapeDtypeStruct. Nothing is run and nothing is donated."""
 
 
 @click.command("audit", epilog=TARGET_HELP)
+@prove_options(
+    "Without it only the cures of what was found are compiled.",
+    "The report goes to standard error then.",
+)
 @report_options
 @click.argument("target")
 def command(
     target: str,
+    prove: bool,
+    prove_budget: float,
+    patch: bool,
     report_file: Path | None,
     json_file: Path | None,
     expand: bool,
@@ -37,24 +52,40 @@ def command(
     check_writable(report_file, json_file)
     try:
         jitted, args, kwargs = resolve(target)
-        account = account_of(jitted, args, kwargs)
+        account = account_of(jitted, args, kwargs, prove_budget, prove)
     except TargetError as error:
         raise failure(str(error)) from None
     options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
-    publish(account, sys.stdout, report_file, json_file, options)
+    publish(account, sys.stderr if patch else sys.stdout, report_file, json_file, options)
+    if patch:
+        put_patch(account, sys.stdout)
     return 1 if has_findings(account) else 0
 
 
-def account_of(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Account:
+def account_of(
+    jitted: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    budget: float = 0.0,
+    prove: bool = False,
+) -> Account:
     """The account of one audited function.
+
+    Args:
+        jitted: the function.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+        budget: seconds of further compiles.
+        prove: whether the program is compiled without its donation as well.
 
     Raises:
         TargetError: it is not jitted, or JAX refuses the arguments.
     """
     from donatree._jax import facts
-    from donatree.audit import audit
+    from donatree.audit import audited
+    from donatree.proof.budget import Budget
 
-    ledger = audit(jitted, *args, **kwargs)
+    ledger = audited(jitted, args, kwargs, Budget(budget) if budget else None, prove)
     return Account(ledgers=(ledger,), versions=facts.versions(), platform=ledger.platform)
 
 

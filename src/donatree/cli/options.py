@@ -12,6 +12,8 @@ import rich_click as click
 from donatree import reports
 from donatree.ledger import Account
 
+BUDGET = 60.0  # seconds
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -40,6 +42,40 @@ def report_options(function: F) -> F:
     for decorate in reversed(decorators):
         function = decorate(function)
     return function
+
+
+def prove_options(default: str, patch_where: str) -> Callable[[F], F]:
+    """`--prove`, `--prove-budget` and `--patch`.
+
+    Args:
+        default: what happens without `--prove`, for the help.
+        patch_where: where the diff goes, for the help.
+    """
+
+    def decorated(function: F) -> F:
+        prove = click.option(
+            "--prove",
+            is_flag=True,
+            help="Compile the program without its donation as well and measure what it saves. "
+            + default,
+        )
+        budget = click.option(
+            "--prove-budget",
+            type=click.FloatRange(min=0),
+            default=BUDGET,
+            show_default=True,
+            metavar="SECONDS",
+            help="How long all further compiles may take together.",
+        )
+        patch = click.option(
+            "--patch",
+            is_flag=True,
+            help="Print the fixes that held and are one expression each as a unified diff. "
+            + patch_where,
+        )
+        return prove(budget(patch(function)))
+
+    return decorated
 
 
 def check_writable(*files: Path | None) -> None:
@@ -74,6 +110,16 @@ def publish(
             file.write_text(reports.render(account, kind, options), encoding="utf-8")
         except OSError as error:
             print(f"donatree: cannot write `{file}`: {error.strerror}", file=sys.stderr)
+
+
+def put_patch(account: Account, stream: Any) -> None:
+    """Writes the unified diff of the fixes that held, byte for byte as the files have it."""
+    from donatree.fixes.patch import patch
+
+    text = patch(fix for ledger in account.ledgers for fix in ledger.fixes)
+    stream.flush()
+    stream.buffer.write(text.encode("utf-8", "surrogateescape"))
+    stream.buffer.flush()
 
 
 def has_findings(account: Account) -> bool:

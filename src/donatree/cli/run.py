@@ -10,7 +10,15 @@ import rich_click as click
 
 from donatree import reports
 from donatree.before.wish import Wish
-from donatree.cli.options import check_writable, failure, has_findings, publish, report_options
+from donatree.cli.options import (
+    check_writable,
+    failure,
+    has_findings,
+    prove_options,
+    publish,
+    put_patch,
+    report_options,
+)
 from donatree.processes.group import FOLDER, WAIT, Group
 from donatree.watch.level import CHECKS, FEWEST_CALLS, Check, Level
 from donatree.watch.runner import BadProgram, Outcome, Program
@@ -78,6 +86,10 @@ the program itself ended well."""
     metavar="SECONDS",
     help="How long process 0 of several waits for the others at its end.",
 )
+@prove_options(
+    "Without it a run compiles nothing twice.",
+    "Needs --prove, and goes to standard error, below the report.",
+)
 @report_options
 @click.argument("name", metavar="SCRIPT.py | -m MODULE")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
@@ -91,6 +103,9 @@ def command(
     donate: tuple[str, ...],
     ledgers: Path,
     wait: float,
+    prove: bool,
+    prove_budget: float,
+    patch: bool,
     report_file: Path | None,
     json_file: Path | None,
     expand: bool,
@@ -101,6 +116,8 @@ def command(
     """Run a program unchanged and account for every leaf that it donates."""
     if name.startswith("-"):
         raise failure(f"no such option `{name}` (see `donatree run --help`)")
+    if patch and not prove:
+        raise failure("`--patch` needs `--prove`, which tries the fixes")
     wishes = _wishes(before, donate)
     check_writable(report_file, json_file)
     report_file, json_file = _absolute(report_file), _absolute(json_file)
@@ -108,7 +125,7 @@ def command(
     level = Level(check, calls)
     program = Program("module" if module else "script", name, arguments)
     group = Group(ledgers, wait)
-    session = Session(program, level, group, wishes)
+    session = Session(program, level, group, wishes, prove_budget if prove else None)
     try:
         outcome = session.run()
     except BadProgram as error:
@@ -122,6 +139,8 @@ def command(
         if merged is not None:  # None: process 0 reports
             account = merged
             publish(account, sys.stderr, report_file, json_file, options)
+            if patch:
+                put_patch(account, sys.stderr)
     except Exception as error:
         print(f"donatree: the report could not be written: {error!r}", file=sys.stderr)
     session.close()

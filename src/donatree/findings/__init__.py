@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from donatree.findings.rule import Rule
 
 if TYPE_CHECKING:
-    from donatree.ledger import Finding
+    from donatree.ledger import Entry, Finding
     from donatree.observation import Observation
     from donatree.why.causes import Group
     from donatree.why.copies import Copies
@@ -37,6 +37,9 @@ CODES: tuple[str, ...] = (
     "DT408",
     "DT409",
     "DT410",
+    "DT501",
+    "DT502",
+    "DT503",
     "DT601",
     "DT602",
     "DT603",
@@ -48,6 +51,9 @@ CODES: tuple[str, ...] = (
     "DT704",
     "DT705",
     "DT706",
+    "DT801",
+    "DT802",
+    "DT803",
 )
 
 
@@ -69,15 +75,27 @@ def rule(code: str) -> Rule:
 
 def describe(groups: Sequence[Group], observation: Observation) -> tuple[Finding, ...]:
     """The findings of one ledger: those about leaves in the order given, then the others."""
-    about_leaves = []
-    for group in groups:
-        make = rule(group.code).describe
-        assert make is not None
-        about_leaves.append(make(group, observation))
     from donatree.findings import dt104, dt407, dt410
 
     others = (dt104.about(observation), dt407.about(observation), dt410.about(observation))
-    return (*about_leaves, *(each for each in others if each is not None))
+    return (*of_groups(groups, observation), *(each for each in others if each is not None))
+
+
+def of_groups(groups: Sequence[Group], observation: Observation) -> tuple[Finding, ...]:
+    """The findings about leaves, in the order given."""
+    found = []
+    for group in groups:
+        make = rule(group.code).describe
+        assert make is not None
+        found.append(make(group, observation))
+    return tuple(found)
+
+
+def of_copies(entries: Sequence[Entry], observation: Observation) -> list[str]:
+    """Notes on the copies that take the bytes of leaves back, and on what was measured."""
+    from donatree.findings import taken_back
+
+    return taken_back.notes(entries, observation)
 
 
 def of_calls(copied: Sequence[Copies]) -> tuple[Finding, ...]:

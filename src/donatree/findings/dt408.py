@@ -3,8 +3,7 @@
 ## What it means
 
 The leaf's memory is reused, but by another slot than the one that replaces the leaf.
-All bytes count as reused, yet a value that is still to be read must be copied aside first.
-The saving can be smaller than it looks, or nothing.
+No copy was found that takes the bytes back; where there is one, the finding is DT502.
 
 ## Why it happens
 
@@ -14,17 +13,18 @@ the arguments stand, moves the pairing.
 
 ## What to do
 
-Return the state first, in the order in which it is donated.
+Nothing has to be done where no memory is lost.
+A result that nobody reads need not be returned; and the order in which the state is donated is the
+safe order in which to return it.
 
 ## Since when
 
 The same on every JAX measured, 0.5.3 to 0.12.0.1.
-On the CPU the program below needs 32,784 bytes, as many as without donation, and the repaired one
-24,592.
+On the CPU the program below needs 16,400 bytes, and 24,592 without donation.
 
 ## Limits
 
-The finding says what was paired, not what it costs: often the order costs nothing.
+The finding says what was paired, not what it costs: `--prove` measures that.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ import jax
 import jax.numpy as jnp
 
 
-def train_step(params, momentum):
-    new_params = {"w": params["w"] - 0.1 * momentum["w"]}
-    new_momentum = {"w": 0.9 * momentum["w"]}
-    return {"params": new_params, "momentum": new_momentum}
+def train_step(params):
+    grads = {"w": 0.2 * params["w"]}
+    new_params = {"w": params["w"] - 0.1 * grads["w"]}
+    return {"grads": grads, "params": new_params}
 
 
-step = jax.jit(train_step, donate_argnums=(0, 1))
-args = ({"w": jnp.ones((64, 32))}, {"w": jnp.ones((64, 32))})
+step = jax.jit(train_step, donate_argnums=0)
+args = ({"w": jnp.ones((64, 32))},)
 """
 
 REPAIRED = """\
@@ -58,14 +58,14 @@ import jax
 import jax.numpy as jnp
 
 
-def train_step(params, momentum):
-    new_params = {"w": params["w"] - 0.1 * momentum["w"]}
-    new_momentum = {"w": 0.9 * momentum["w"]}
-    return new_params, new_momentum
+def train_step(params):
+    grads = {"w": 0.2 * params["w"]}
+    new_params = {"w": params["w"] - 0.1 * grads["w"]}
+    return {"params": new_params}
 
 
-step = jax.jit(train_step, donate_argnums=(0, 1))
-args = ({"w": jnp.ones((64, 32))}, {"w": jnp.ones((64, 32))})
+step = jax.jit(train_step, donate_argnums=0)
+args = ({"w": jnp.ones((64, 32))},)
 """
 
 

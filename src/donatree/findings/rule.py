@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from donatree import paths
-from donatree.ledger import Finding, Gate, Level, Location
+from donatree.ledger import Finding, Gate, Label, Level, Location
 from donatree.why import copies as copying
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Rule:
         repaired: the same program repaired.
         runs: whether only a run shows it: the programs are whole scripts then, which make their
             own calls.
+        proved: whether only further compiles show it (`--prove`).
         describe: makes the finding from its leaves; None where it has none.
     """
 
@@ -43,6 +44,7 @@ class Rule:
     repaired: str
     describe: Callable[[Group, Observation], Finding] | None = None
     runs: bool = False
+    proved: bool = False
 
     @property
     def title(self) -> str:
@@ -102,6 +104,7 @@ def finding(
     notes: Sequence[str] = (),
     level: Level | None = None,
     location: Location | None = None,
+    labels: Sequence[Label] = (),
 ) -> Finding:
     """A finding about the leaves of `group`; an error where they were lost."""
     return Finding(
@@ -110,10 +113,11 @@ def finding(
         leaves=tuple(entry.path for entry in group.entries),
         bytes=group.bytes,
         level=level or ("error" if group.lost else "warning"),
-        location=location,
+        location=location or next((each.location for each in labels if each.primary), None),
         folded=folded(group),
         notes=tuple(notes),
         help=help,
+        labels=tuple(labels),
     )
 
 

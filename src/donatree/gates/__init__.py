@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from donatree import findings
 from donatree.gates import asked, granted, honoured, kept, matched
+from donatree.gates.totals import with_totals
 from donatree.ledger import Entry, Finding, Gate, Leaf, Ledger, Slot
 from donatree.observation import CallSeen, Observation
 from donatree.origin.drift import Drift, Origin
@@ -53,31 +54,6 @@ def judge(observation: Observation, locate: Locate | None = None) -> Ledger:
         call=request.call,
     )
     return with_totals(ledger, observation, aliases)
-
-
-def with_totals(
-    ledger: Ledger, observation: Observation, aliases: granted.AliasMap | None = None
-) -> Ledger:
-    """Holds a ledger against XLA's own totals, which may be read later than all else.
-
-    Args:
-        ledger: what `judge` made of the observation, perhaps before it had its totals.
-        observation: with its totals.
-        aliases: the header's alias map where it is at hand.
-
-    Returns:
-        The ledger with the totals, and with notes on what the leaves do not account for.
-    """
-    if aliases is None and observation.header is not None:
-        aliases = granted.AliasMap.of(observation.header)
-    other, notes = _accounts_for_every_byte(ledger.entries, observation, aliases)
-    return dataclasses.replace(
-        ledger,
-        alias_size_in_bytes=observation.alias_size_in_bytes,
-        alias_not_donated_bytes=other,
-        argument_bytes=observation.argument_bytes,
-        notes=(*notes, *_open_questions(observation)),
-    )
 
 
 def with_calls(ledger: Ledger, seen: Sequence[CallSeen], more: Sequence[Finding] = ()) -> Ledger:
@@ -138,62 +114,6 @@ def _slot_of(observation: Observation, aliases: granted.AliasMap, leaf: Leaf) ->
     alias = aliases.aliases[observation.parameter_of[leaf.flat_index]]
     place = alias.output - observation.output_offset
     return observation.slots[place] if 0 <= place < len(observation.slots) else None
-
-
-def _accounts_for_every_byte(
-    entries: Sequence[Entry], observation: Observation, aliases: granted.AliasMap | None
-) -> tuple[int, list[str]]:
-    """Compares the granted leaves with XLA's own total; says what else is aliased."""
-    total = observation.alias_size_in_bytes
-    if "disable_jit" in observation.request.why_not.values():
-        return 0, []  # what was compiled to look at is not what a call runs
-    if aliases is None or total is None or observation.parameter_of is None:
-        return 0, []
-    index_of = {number: index for index, number in observation.parameter_of.items()}
-    mine = {entry.leaf.flat_index for entry in entries}
-    leaves = {leaf.flat_index: leaf for leaf in observation.request.leaves}
-    granted_bytes = sum(entry.bytes for entry in entries if entry.slot is not None)
-    other, notes = 0, []
-    for number in sorted(aliases.aliases):
-        index = index_of.get(number)
-        if index in mine:
-            continue
-        size = leaves[index].bytes if index in leaves else 0
-        if number in observation.reference_parameters:
-            what = f"the mutable reference `{leaves[index].path}`" if index in leaves else "one"
-        elif number in observation.hoisted:
-            what = "a constant hoisted out of the function"
-        elif index in leaves:
-            what = f"`{leaves[index].path}`, which was not donated"
-        else:
-            what = "an effect token"
-        other += size
-        notes.append(f"{size:,} bytes of the alias map belong to {what}")
-    if granted_bytes + other != total:
-        notes.append(
-            f"XLA counts {total:,} aliased bytes per device, the leaves add up to "
-            f"{granted_bytes + other:,}; donatree cannot account for the difference"
-            if total
-            else "XLA keeps no alias statistics for this executable "
-            "(`alias_size_in_bytes` is 0), so the sum could not be compared"
-        )
-    return other, notes
-
-
-def _open_questions(observation: Observation) -> list[str]:
-    notes = []
-    if observation.compile_error is not None:
-        notes.append(f"the compile ended in an error: {observation.compile_error}")
-    if observation.header_error is not None:
-        notes.append(f"gate granted was not checked: {observation.header_error}")
-    if observation.shapes_only:
-        notes.append(
-            "some arguments came without a sharding, so one device was assumed for them: with "
-            "the arrays' own shardings the verdict can differ"
-        )
-    if observation.jax_warning is not None:
-        notes.append(f"JAX itself warned: {observation.jax_warning}")
-    return notes
 
 
 def _signature(leaves: Sequence[Leaf]) -> str:

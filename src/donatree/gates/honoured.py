@@ -49,7 +49,7 @@ def judge(ledger: Ledger, seen: Sequence[CallSeen]) -> Ledger:
 
 
 def _walk(entry: Entry, seen: Sequence[CallSeen]) -> Entry:
-    if entry.stopped_at is not None or entry.slot is None:
+    if entry.stopped_at not in (None, Gate.IN_PLACE) or entry.slot is None:
         return entry
     calls = [
         (call.number, call.leaves[entry.leaf.flat_index])
@@ -60,7 +60,7 @@ def _walk(entry: Entry, seen: Sequence[CallSeen]) -> Entry:
     if not calls:
         return entry
     evidence = {**entry.evidence, Gate.HONOURED.value: _in_words(calls)}
-    stopped = Gate.HONOURED if calls[-1][1].copied else None
+    stopped = entry.stopped_at or (Gate.HONOURED if calls[-1][1].copied else None)
     return dataclasses.replace(entry, evidence=evidence, stopped_at=stopped)
 
 

@@ -153,15 +153,15 @@ def _one(alike: Mapping[int, Ledger], only: _Only) -> Ledger:
         findings = tuple(sorted(findings, key=lambda finding: -finding.bytes))
     rows = zip(*(ledger.entries for ledger in alike.values()), strict=True)
     # XLA's totals are read at a program's end, which a process that died never came to.
-    totals = next((x for x in alike.values() if x.alias_size_in_bytes is not None), first)
+    totals = next((x for x in alike.values() if x.live is not None), first)
     return replace(
         first,
         entries=tuple(_worst(dict(zip(alike, row, strict=True))) for row in rows),
         findings=findings,
         checked=checked,
-        alias_size_in_bytes=totals.alias_size_in_bytes,
+        live=totals.live,
+        undonated=totals.undonated,
         alias_not_donated_bytes=totals.alias_not_donated_bytes,
-        argument_bytes=totals.argument_bytes,
         notes=(*notes, *only.notes(alike)),
     )
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast, get_args
 
 from donatree.ledger import (
     Account,
     ArraySpec,
+    Edit,
     Entry,
     Fault,
     Finding,
+    Fix,
+    FixKind,
+    FixStatus,
     Gate,
+    Grade,
     Label,
     Leaf,
     Ledger,
+    Live,
     Location,
     Process,
     Rehearsal,
     Slot,
+    Tally,
 )
 
 T = TypeVar("T")
@@ -109,6 +116,7 @@ def account(data: Any, schema_version: int) -> Account:
         platform=item.maybe("platform", str),
         processes=item.each("processes", _process) if "processes" in item.data else (),
         rehearsals=item.each("rehearsals", _rehearsal) if "rehearsals" in item.data else (),
+        advice=item.each("advice", _advice) if "advice" in item.data else (),
     )
 
 
@@ -125,11 +133,68 @@ def _ledger(data: Any, place: str) -> Ledger:
         devices=item.get("devices", int),
         location=item.one("defined_at", _location),
         call=item.one("called_at", _location),
-        alias_size_in_bytes=item.maybe("alias_size_in_bytes", int),
+        live=item.one("live", _live),
+        undonated=item.one("undonated", _live),
         alias_not_donated_bytes=item.get("alias_not_donated_bytes", int),
-        argument_bytes=item.maybe("argument_size_in_bytes", int),
+        notes=item.texts("notes"),
+        fixes=item.each("fixes", _fix) if "fixes" in item.data else (),
+    )
+
+
+def _fix(data: Any, place: str) -> Fix:
+    item = _Item(data, place)
+    kind, status, grade = (item.get(name, str) for name in ("kind", "status", "grade"))
+    for name, value, known in (
+        ("kind", kind, get_args(FixKind)),
+        ("status", status, get_args(FixStatus)),
+        ("grade", grade, get_args(Grade)),
+    ):
+        if value not in known:
+            raise ValueError(f"not a donatree report: `{item.at(name)}` is {value!r}")
+    before = item.one("before", _tally)
+    assert before is not None
+    return Fix(
+        kind=cast(FixKind, kind),
+        codes=item.texts("codes"),
+        leaves=item.texts("leaves"),
+        change=item.get("change", str),
+        status=cast(FixStatus, status),
+        why_not=item.maybe("why_not", str),
+        before=before,
+        after=item.one("after", _tally),
+        compiles_again=item.get("compiles_again", bool),
+        grade=cast(Grade, grade),
+        edit=item.one("edit", _edit),
         notes=item.texts("notes"),
     )
+
+
+def _tally(data: Any, place: str) -> Tally:
+    item = _Item(data, place)
+    return Tally(
+        item.get("promised_bytes", int),
+        item.get("in_place_bytes", int),
+        item.maybe("live_bytes", int),
+    )
+
+
+def _edit(data: Any, place: str) -> Edit:
+    item = _Item(data, place)
+    location = item.one("location", _location)
+    assert location is not None
+    return Edit(location, item.get("original", str), item.get("replacement", str))
+
+
+def _advice(data: Any, place: str) -> dict[str, Any]:
+    item = _Item(data, place)
+    item.get("function", str)
+    item.each("advice", lambda each, at: _Item(each, at).get("argument", str))
+    return dict(data)
+
+
+def _live(data: Any, place: str) -> Live:
+    item = _Item(data, place)
+    return Live(*(item.get(name, int) for name in ("arguments", "outputs", "alias", "temp")))
 
 
 def _entry(data: Any, place: str) -> Entry:

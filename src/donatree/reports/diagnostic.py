@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from donatree import paths
 from donatree.ledger import Finding, Location
@@ -15,7 +15,11 @@ _STYLES = {"error": BAD, "warning": f"bold {CARE}", "note": "bold cyan"}
 
 
 def lines(
-    finding: Finding, marks: Marks, width: int = 100, functions: Sequence[str] = ()
+    finding: Finding,
+    marks: Marks,
+    width: int = 100,
+    functions: Sequence[str] = (),
+    tried: Callable[[int], Iterable[Line]] | None = None,
 ) -> Iterator[Line]:
     """A finding with its place in the source, the leaves it speaks of, its facts and its help.
 
@@ -24,6 +28,7 @@ def lines(
         marks: the signs to use.
         width: columns that notes and helps are wrapped to.
         functions: names of the functions that it concerns, where the reader cannot tell.
+        tried: gives the lines of the fixes that were tried for it, by the columns of its gutter.
 
     Yields:
         ``error[DT402]: headline``, `` --> train.py:41``, the line of source where it can be read,
@@ -45,6 +50,8 @@ def lines(
     for word, text in _attached(finding, functions):
         head: Line = [(" " * (gutter + 1) + "= ", "blue"), (f"{word}: ", HEAD)]
         yield from paragraph(text, width, head, gutter + 3 + len(word) + 2)
+    if tried is not None:
+        yield from tried(gutter)
 
 
 def text(finding: Finding, width: int = 100) -> str:

@@ -6,9 +6,10 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from donatree.ledger import Account, Finding
-from donatree.reports import diagnostic
+from donatree.reports import diagnostic, fixes
 from donatree.reports.text import Line, Marks
 
 
@@ -80,18 +81,32 @@ def _names(counted: Counter[str]) -> Iterator[str]:
         yield f"{name} ({number:,} signatures)" if number > 1 else name
 
 
-def sections(account: Account, marks: Marks, width: int) -> Iterator[list[Line]]:
+def sections(
+    account: Account, marks: Marks, width: int, evidence: bool = False
+) -> Iterator[list[Line]]:
     """The lines of each finding.
 
     Args:
         account: what was learnt of a program.
         marks: the signs to use.
         width: columns.
+        evidence: whether to tell of fixes that were tried and did not hold as well.
 
     Yields:
-        One list of lines a finding. The functions are named where there is more than one ledger.
+        One list of lines a finding, with the fixes that were tried for it. The functions are named
+        where there is more than one ledger.
     """
     several = len(account.ledgers) > 1
     for shown in ranked(account):
         functions = shown.functions if several else ()
-        yield list(diagnostic.lines(shown.finding, marks, width, functions))
+        tried = partial(_tried, account, shown.finding, width, evidence)
+        yield list(diagnostic.lines(shown.finding, marks, width, functions, tried))
+
+
+def _tried(
+    account: Account, finding: Finding, width: int, evidence: bool, gutter: int
+) -> Iterator[Line]:
+    ledgers = [ledger for ledger in account.ledgers if finding in ledger.findings]
+    found = fixes.of_finding((fix for each in ledgers for fix in each.fixes), finding)
+    devices = max((each.devices for each in ledgers), default=1)
+    yield from fixes.lines(found, devices, width, gutter, evidence=evidence)

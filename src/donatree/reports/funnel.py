@@ -22,7 +22,8 @@ def stages(ledger: Ledger) -> list[tuple[str, Gate | None, int, int]]:
 
     Returns:
         ``(name, gate, bytes per device, leaves)`` for ``promised`` and each gate checked, in the
-        order of the gates.
+        order of the gates. A gate that is open for some leaves and lost others is among them, with
+        what passed at most.
     """
     found: list[tuple[str, Gate | None, int, int]] = [
         ("promised", None, ledger.promised, len(ledger.entries))
@@ -31,6 +32,10 @@ def stages(ledger: Ledger) -> list[tuple[str, Gate | None, int, int]]:
         passed = ledger.bytes_after(gate)
         if passed is not None:
             found.append((gate.label, gate, passed, ledger.leaves_after(gate) or 0))
+        elif any(entry.stopped_at is gate for entry in ledger.entries):
+            rest = [entry for entry in ledger.entries if entry.passed(gate)]
+            size = sum(entry.bytes for entry in rest)
+            found.append((f"{gate.label} at most", gate, size, len(rest)))
     return found
 
 

@@ -7,18 +7,17 @@ and a stream that is no terminal gets plain text, 100 columns wide.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TextIO
-
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.segment import Segment
 
 from donatree.ledger import Account, Gate, Ledger
 from donatree.reports import (
     DEFAULT_WIDTH,
     Options,
+    advice,
     faults,
     findings,
+    fixes,
     funnel,
     processes,
     rehearsals,
@@ -26,6 +25,7 @@ from donatree.reports import (
     streams,
     tree,
 )
+from donatree.reports.console import Document, put
 from donatree.reports.text import (
     ASCII,
     BAD,
@@ -43,21 +43,6 @@ from donatree.reports.text import (
 _MANY_SIGNATURES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """Lines as something that a rich ``Console`` prints; nothing in them is read as markup."""
-
-    lines: tuple[Line, ...]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yields the lines as segments; rich wraps and changes nothing."""
-        del options
-        for line in self.lines:
-            for text, style in line:
-                yield Segment(text, console.get_style(style) if style else None)
-            yield Segment.line()
-
-
 def write(account: Account, stream: TextIO, options: Options) -> None:
     """Writes the report to a stream, with colours where it takes them.
 
@@ -68,26 +53,10 @@ def write(account: Account, stream: TextIO, options: Options) -> None:
         stream: an open text stream.
         options: the width, colours and marks; what is None is found out from the stream.
     """
-    encoding = streams.encoding(stream)
     width = options.width or streams.width(stream)
     unicode = streams.has_marks(stream) if options.unicode is None else options.unicode
     color = streams.wants_color(stream) if options.color is None else options.color
-    made = document(account, replace(options, width=width, unicode=unicode))
-    console = Console(
-        file=stream,
-        width=width,
-        force_terminal=color,
-        force_jupyter=False,
-        color_system="standard" if color else None,  # what auto finds depends on the machine
-        no_color=not color,
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
-    with console.capture() as captured:
-        console.print(made, soft_wrap=True, end="")
-    stream.write(captured.get().encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
+    put(document(account, replace(options, width=width, unicode=unicode)), stream, width, color)
 
 
 def write_plain(account: Account, stream: TextIO, options: Options) -> None:
@@ -113,7 +82,8 @@ def document(account: Account, options: Options) -> Document:
         *_ledgers(account.ledgers, marks, width, options),
         *([_nothing_donated(account, width)] if _is_empty(account) else []),
         rehearsals.lines(account, width),
-        *findings.sections(account, marks, width),
+        *findings.sections(account, marks, width, options.evidence),
+        *(advice.lines(each, width) for each in account.advice),
         _totals(account),
         _next(account),
         faults.lines(account, width),
@@ -185,11 +155,13 @@ def _ledger(ledger: Ledger, marks: Marks, width: int, options: Options) -> Itera
         shown = sizes.size(ledger.promised_global)
         yield [(f"  bytes are per device; the whole arrays have {shown}", DIM)]
     yield from _alias_size(ledger)
+    yield from _saved(ledger)
     if ledger.entries:
         yield [("", "")]
         yield from _indented(
             tree.lines(ledger, marks, width - 2, expand=options.expand, evidence=options.evidence)
         )
+    yield from fixes.together(ledger.fixes, ledger.devices, width, evidence=options.evidence)
     for note in ledger.notes:
         yield from paragraph(note, width, [("  = ", "blue"), ("note: ", HEAD)], 10)
 
@@ -214,6 +186,24 @@ def _alias_size(ledger: Ledger) -> Iterator[Line]:
         sign = "+" if unexplained > 0 else "-"
         line.append((f" {sign} {abs(unexplained):,} that donatree cannot explain", BAD))
     yield line
+
+
+def _saved(ledger: Ledger) -> Iterator[Line]:
+    """What donation saves the whole call, where that was measured."""
+    if ledger.live is None or ledger.undonated is None or ledger.saved is None:
+        return
+    saved = ledger.saved
+    verdict, style = f"saves {sizes.exact(saved)}", GOOD
+    if saved <= 0:
+        verdict, style = "saves nothing" if not saved else f"costs {sizes.exact(-saved)}", BAD
+    yield [
+        (
+            f"  live memory {ledger.live.total:,}, without donation {ledger.undonated.total:,} "
+            "bytes per device: donation ",
+            DIM,
+        ),
+        (verdict, style),
+    ]
 
 
 def _is_empty(account: Account) -> bool:

@@ -62,7 +62,7 @@ def lines(
         if evidence and entry:
             indent = "  " * (row.depth + 2)
             for gate, read in _in_gate_order(entry.evidence):
-                yield [(f"{indent}{clean(gate)}: {clean(read)}", DIM)]
+                yield [(f"{indent}{clean(gate.replace('_', ' '))}: {clean(read)}", DIM)]
 
 
 def _in_gate_order(evidence: Mapping[str, str]) -> list[tuple[str, str]]:

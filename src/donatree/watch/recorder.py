@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import threading
 import traceback
@@ -14,13 +15,16 @@ from donatree import gates
 from donatree._jax import facts, frames, hooks, inner, origins, promise, read, request, warning
 from donatree.consumed import active
 from donatree.consumed.threads import ThreadHook
+from donatree.fixes import twins
 from donatree.ledger import Account, Fault, Ledger, Slot
 from donatree.observation import Observation, Request
 from donatree.origin.drift import Drift, Origin
+from donatree.proof.budget import Budget
 from donatree.watch.calls import Calls
 from donatree.watch.declared import Declared
 from donatree.watch.level import Level
 from donatree.watch.notebook import CellErrors
+from donatree.watch.proving import Made, Proving
 from donatree.watch.totals import Totals
 
 
@@ -50,9 +54,12 @@ class Recorder:
         totals_later: read XLA's totals when the account is asked for, not at the compile; `told`
             gets the ledgers without them.
         level: how much of the calls is looked at; None for the compile alone.
+        prove: seconds of further compiles; None for none. Totals are read at the compile then.
+        twin: whether one of them is the program without its donation.
     """
 
     follows_transforms = True
+    places = True  # whether gate in place is looked at
 
     def __init__(
         self,
@@ -63,6 +70,8 @@ class Recorder:
         catch_warning: bool = True,
         totals_later: bool = False,
         level: Level | None = None,
+        prove: Budget | None = None,
+        twin: bool = True,
     ) -> None:
         self._everything = everything
         self._thread = thread
@@ -77,11 +86,12 @@ class Recorder:
         self._newest: dict[int, _Asked] = {}
         self._declared = Declared()
         self._warned = warning.Catcher() if catch_warning else None
-        self._totals = Totals() if totals_later else None
+        self._totals = Totals() if totals_later and prove is None else None
+        self.proving = Proving(prove, twin, self.fault) if prove is not None else None
         self._learnt: dict[tuple[str, str], list[int]] = {}
         self._stale: set[int] = set()
         self._compiles: list[Ledger] = []  # the ledgers as the compiles left them
-        self._plain: list[Ledger] = []  # and without later totals
+        self._plain: list[Ledger] = []  # and as gate granted left them
         self._calls = Calls(level or Level("compile"), self._more_of, self.fault)
         looks = self._calls.level.check != "compile"
         self._errors = (ThreadHook(), CellErrors()) if looks else ()
@@ -177,7 +187,7 @@ class Recorder:
             self._asked[key] = asked
         weakref.finalize(jaxpr, self._asked.pop, key, None).atexit = False
 
-    def lowered(self, jaxpr: Any, computation: Any) -> None:
+    def lowered(self, jaxpr: Any, computation: Any, again: Any) -> None:
         """See `hooks.Observer`."""
         if not self._listens():
             return
@@ -189,11 +199,14 @@ class Recorder:
             lowering = read.read_lowering(computation)
             lowering.warning = self._warned.take() if self._warned is not None else None
             self._lowerings[computation] = lowering
+            if self.proving is not None:
+                self.proving.lowered(computation, again)
         if not self.follows_transforms:
             return
         outer = asked.request if asked is not None else None
         for observation in inner.donating_jits(jaxpr, computation, outer, self._requests):
-            self._learn(gates.judge(observation))
+            ledger = gates.judge(observation)
+            self._learn(ledger, ledger)
 
     def _requests(self) -> dict[int, Request]:
         return {key: asked.request for key, asked in self._asked.items()}
@@ -212,6 +225,10 @@ class Recorder:
         )
         return _Asked(found, slots, newest.info if newest else None, weakref.ref(jaxpr))
 
+    def saw_lowered(self, computation: Any) -> bool:
+        """Whether a computation was lowered while this recorder listened."""
+        return computation in self._of_computation
+
     def associate(self, computation: Any) -> None:
         """Join a computation whose lowering JAX had cached to this thread's newest request."""
         newest = self._newest.get(threading.get_ident())
@@ -223,7 +240,9 @@ class Recorder:
             self._of_computation[computation] = newest
             self._lowerings[computation] = read.read_lowering(computation)
 
-    def compiled(self, computation: Any, executable: Any, error: BaseException | None) -> None:
+    def compiled(
+        self, computation: Any, executable: Any, error: BaseException | None, seconds: float
+    ) -> None:
         """See `hooks.Observer`."""
         if not self._listens():
             return
@@ -244,17 +263,22 @@ class Recorder:
             asked.slots,
             asked.shapes_only,
         )
-        if executable is not None and self._totals is None:
-            observation = read.with_totals(observation, executable.xla_executable)
-        ledger = gates.judge(observation, functools.partial(self._locate, asked))
+        judged = gates.judge(observation, functools.partial(self._locate, asked))
+        ledger = judged
         if executable is not None:
+            if self.proving is not None:
+                made = Made(computation, executable, seconds)
+                ledger = self.proving.prove(judged, observation, made)
+            elif self._totals is None:
+                observation = read.with_totals(observation, executable.xla_executable, self.places)
+                ledger = gates.with_totals(judged, observation)
             self._judged[computation] = ledger
-        place, is_new = self._learn(ledger)
+        place, is_new = self._learn(ledger, judged)
         if place is not None and executable is not None:
             if is_new and self._totals is not None:
                 add = functools.partial(self._add_totals, place, ledger, observation)
                 self._totals.expect(executable, add)
-            self._calls.watch(place, computation, executable, ledger, asked.request)
+            self._calls.watch(place, computation, executable, judged, asked.request)
         self.refuse(asked.info, ledger)
 
     def _locate(self, asked: _Asked, drifts: Sequence[Drift]) -> Mapping[int, Origin]:
@@ -291,7 +315,10 @@ class Recorder:
         with self._lock:
             while self._stale:
                 place = self._stale.pop()
-                self.ledgers[place] = self._calls.judged(place, self._compiles[place])
+                judged = self._calls.judged(place, self._compiles[place])
+                self.ledgers[place] = dataclasses.replace(
+                    judged, fixes=(*judged.fixes, *twins.of(judged))
+                )
 
     def wants(self, fun: Any, info: Any) -> bool:
         """Whether a function's requests are to be recorded."""
@@ -311,10 +338,14 @@ class Recorder:
     def _listens(self) -> bool:
         return self._thread is None or self._thread == threading.get_ident()
 
-    def _learn(self, ledger: Ledger) -> tuple[int | None, bool]:
+    def _learn(self, ledger: Ledger, judged: Ledger) -> tuple[int | None, bool]:
         """Keeps a ledger that is new; returns its place among the ledgers, and whether it is new.
 
         One that is not was compiled once more, for another call or ahead of time.
+
+        Args:
+            ledger: with all that is known of it.
+            judged: as it was after gate granted, by which two are told apart.
         """
         if not (ledger.entries or ledger.findings or self._everything):
             return None, False  # it declares donation of nothing: `filter_jit(donate="none")` does
@@ -322,11 +353,11 @@ class Recorder:
             alike = self._learnt.setdefault((ledger.function, ledger.signature), [])
             for place in alike:
                 known = self._plain[place]
-                if ledger.location == known.location and ledger.entries == known.entries:
+                if ledger.location == known.location and judged.entries == known.entries:
                     return place, False
             place = len(self.ledgers)
             alike.append(place)
-            self._plain.append(ledger)
+            self._plain.append(judged)
             self._compiles.append(ledger)
             self.ledgers.append(ledger)
         if self._told is not None:

@@ -18,6 +18,7 @@ from donatree.watch.witness import Witness
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from donatree.advice.running import Adviser
     from donatree.before.rehearser import Rehearser
     from donatree.before.wish import Wish
     from donatree.watch.level import Level
@@ -57,6 +58,7 @@ class Session:
         level: how much of its calls is looked at.
         group: where its ledgers go if it turns out to be one of several processes.
         before: what is to be rehearsed; empty for the candidates, None for no rehearsal.
+        prove: seconds of further compiles; None for none.
     """
 
     def __init__(
@@ -65,9 +67,12 @@ class Session:
         level: Level | None = None,
         group: Group | None = None,
         before: Sequence[Wish] | None = None,
+        prove: float | None = None,
     ) -> None:
+        self._prove = prove
         self._before = before
         self._rehearser: Rehearser | None = None
+        self._adviser: Adviser | None = None
         self._program = program
         self._level = level
         self._recorder: Recorder | None = None
@@ -89,6 +94,8 @@ class Session:
             self._outcome = run_program(self._program)
             if self._rehearser is not None:
                 self._rehearser.stop()
+            if self._adviser is not None:
+                self._adviser.stop()
             return self._outcome
         except BaseException:
             self.close()
@@ -130,6 +137,9 @@ class Session:
         )
 
     def _rehearsed(self, account: Account) -> Account:
+        if self._adviser is not None:
+            advice = tuple(each.to_dict() for each in self._adviser.learnt())
+            account = dataclasses.replace(account, advice=advice)
         if self._rehearser is None:
             return account
         learnt = self._rehearser.learnt()
@@ -142,10 +152,17 @@ class Session:
     def _begin(self) -> None:
         """JAX has just been imported."""
         try:
+            from donatree.proof.budget import Budget
             from donatree.watch.level import Level
             from donatree.watch.recorder import Recorder
 
-            recorder = Recorder(told=self._tell, totals_later=True, level=self._level or Level())
+            budget = None if self._prove is None else Budget(self._prove)
+            recorder = Recorder(
+                told=self._tell,
+                totals_later=True,
+                level=self._level or Level(),
+                prove=budget,
+            )
             recorder.start()
             self._recorder = recorder
             if self._before is not None:
@@ -154,6 +171,11 @@ class Session:
                 calls = (self._level or Level()).calls
                 self._rehearser = Rehearser(calls, self._before, self._save, self._fault)
                 self._rehearser.start()
+            else:
+                from donatree.advice.running import Adviser
+
+                self._adviser = Adviser(self._fault, budget=budget)
+                self._adviser.start()
             if self._group is not None:
                 self._group.watch(self._save, self._fault)
         except Exception as error:

@@ -56,7 +56,10 @@ def find(ledger: Ledger, seen: Sequence[CallSeen]) -> tuple[Ledger, tuple[Copies
     for entry in ledger.entries:
         index = entry.leaf.flat_index
         copied = [call for call in seen if index in call.leaves and call.leaves[index].copied]
-        if Gate.HONOURED.value not in entry.evidence or not copied:
+        if entry.stopped_at is Gate.IN_PLACE or not copied:
+            entries.append(entry)
+            continue
+        if Gate.HONOURED.value not in entry.evidence:
             entries.append(entry)
             continue
         code = _CODES[copied[-1].leaves[index].why or "unknown"]

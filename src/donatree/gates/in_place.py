@@ -1,0 +1,122 @@
+"""Gate *in place*: do the bytes of a granted leaf really stay saved?
+
+A granted alias is no saving yet: XLA may copy the value that is still to be read, or need another
+temporary of the leaf's size. Live memory is arguments + outputs - alias + temp, per device, and a
+donation saves what the program without it needs more.
+
+Three kinds of evidence, the strongest first:
+
+* a further compile without the leaf's donation (`Proof`): the difference is the saving;
+* a copy of the leaf's size between its parameter and its slot, whose buffer is live when the
+  temporaries are at their peak: the bytes came back as a temporary (one that is not live then may
+  still cost: another peak can be as high);
+* temporaries that are much smaller than the leaf: at least its bytes less theirs stay saved.
+
+Where none of them speaks the gate says that it does not know.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from donatree.ledger import Entry, Gate
+from donatree.observation import Observation, Protection, Saving
+
+# XLA gives every buffer an address that is a multiple of this (measured on the CPU), so a little
+# less than the leaf's bytes may be saved and nothing is wrong.
+ALIGNMENT = 64
+
+_SMALL_PART = 16  # what may be lost of a leaf where the temporaries are fewer than its bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the gate says of one leaf.
+
+    Attributes:
+        passed: None where it does not know.
+        evidence: what was read.
+    """
+
+    passed: bool | None
+    evidence: str
+
+
+def check(observation: Observation, entry: Entry) -> Verdict | None:
+    """The verdict on a granted leaf; None where nothing was read that could speak of it.
+
+    Args:
+        observation: with XLA's totals.
+        entry: of a leaf that was granted.
+    """
+    index, size = entry.leaf.flat_index, entry.bytes
+    saving = observation.proof and observation.proof.of(index)
+    if saving:
+        return _proved(saving, observation, entry)
+    if observation.live is None or observation.placement is None:
+        return None
+    temp = observation.live.temp
+    costly = observation.costly_copies(index)
+    if costly:
+        return Verdict(False, "; ".join(map(_of_copy, costly)))
+    if not size:
+        return Verdict(True, "no bytes to save")
+    other = temp - observation.copied_bytes
+    if other < size and (other < ALIGNMENT or other * _SMALL_PART <= size):
+        copied = " beside the copies of other leaves" if other < temp else ""
+        held = f"temporaries hold {other:,} bytes{copied}, too few for the leaf's {size:,}"
+        return Verdict(True, held)
+    copies = observation.placement.protections.get(index, ())
+    found = "; ".join(map(_of_copy, copies)) if copies else "no copy protects it"
+    return Verdict(
+        None,
+        f"not known: {found}, but temporaries hold {temp:,} bytes, which may be more than without "
+        "donation",
+    )
+
+
+def judge(entry: Entry, observation: Observation) -> Entry:
+    """An entry taken through the gate; unchanged where it was lost before."""
+    if entry.stopped_at is not None or entry.slot is None:
+        return entry
+    verdict = check(observation, entry)
+    if verdict is None:
+        return entry
+    return dataclasses.replace(
+        entry,
+        stopped_at=Gate.IN_PLACE if verdict.passed is False else None,
+        evidence={**entry.evidence, Gate.IN_PLACE.value: verdict.evidence},
+    )
+
+
+def is_known(entry: Entry, observation: Observation) -> bool:
+    """Whether the gate could speak of a leaf that came to it."""
+    if entry.slot is None or entry.stopped_at not in (None, Gate.IN_PLACE):
+        return True
+    verdict = check(observation, entry)
+    return verdict is not None and verdict.passed is not None
+
+
+def _proved(saving: Saving, observation: Observation, entry: Entry) -> Verdict:
+    more = len(saving.leaves) - 1
+    it = f"it and {more:,} more {'leaf' if more == 1 else 'leaves'} save" if more else "it saves"
+    words = (
+        f"proved: live memory goes from {saving.before:,} to {saving.after:,} bytes with its "
+        f"donation: {it} {saving.saved:,} of {saving.bytes:,}"
+    )
+    # What alignment explains of a group can be all of a small leaf; a copy tells the two apart.
+    copies = observation.costly_copies(entry.leaf.flat_index)
+    if saving.whole and copies and saving.bytes - saving.saved >= entry.bytes:
+        return Verdict(False, "; ".join([words, *map(_of_copy, copies)]))
+    return Verdict(saving.whole, words)
+
+
+def _of_copy(copy: Protection) -> str:
+    where = {
+        True: "its buffer is live at the peak of the temporaries",
+        False: "its buffer is not live at the peak of the temporaries",
+        None: "this jaxlib does not tell whether that is at the peak of the temporaries",
+    }[copy.at_peak]
+    read = f", still read by {', '.join(copy.readers[:3])}" if copy.readers else ""
+    return f"`{copy.instruction}` copies {copy.bytes:,} bytes, {copy.protects}{read}; {where}"
