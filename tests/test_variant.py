@@ -14,6 +14,7 @@ import pytest
 from donatree import gates
 from donatree.audit import examined
 from donatree.errors import CannotBuild, TargetError
+from donatree.ledger import Gate
 
 pytestmark = pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
 
@@ -120,9 +121,6 @@ def test_changes_are_made_one_upon_the_other():
     )
     ledger = gates.judge(changed.compile().observation)
     assert [entry.path for entry in ledger.entries] == ["state['n']", "state['w']"]
-    assert [entry.path for entry in ledger.entries if entry.slot] == [
-        entry.path for entry in ledger.entries if not entry.stopped_at
-    ]
     assert "state['w']" in [entry.path for entry in ledger.entries if entry.slot]
 
 
@@ -137,7 +135,8 @@ def test_static_arguments_constants_and_effects_stay():
     found = examined(step, (BATCH,), {"times": 3})
     built = found.program.with_(donated=[0]).compile()
     assert built.live == found.observation.live
-    assert not gates.judge(built.observation).lost
+    ledger = gates.judge(built.observation)
+    assert ledger.bytes_after(Gate.GRANTED) == ledger.promised > 0
 
 
 def test_what_cannot_be_compiled_is_told():

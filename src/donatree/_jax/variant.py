@@ -227,15 +227,21 @@ def _cast(closed: Any, cast: Mapping[int, str]) -> Any:
 
     inner = _inner(closed)
     outvars, equations = list(inner.outvars), list(inner.eqns)
-    for slot, dtype in cast.items():
-        aval = outvars[slot].aval
-        like = jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
-        tail = _inner(jax.make_jaxpr(lambda x, to=dtype: jax.lax.convert_element_type(x, to))(like))
-        for equation in tail.eqns:
-            inputs = [outvars[slot] if each is tail.invars[0] else each for each in equation.invars]
-            equations.append(equation.replace(invars=inputs))
-        if tail.outvars[0] is not tail.invars[0]:
-            outvars[slot] = tail.outvars[0]
+    avals = [outvars[slot].aval for slot in cast]
+    like = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    tail = _inner(
+        jax.make_jaxpr(
+            lambda *xs: [
+                jax.lax.convert_element_type(x, to) for x, to in zip(xs, cast.values(), strict=True)
+            ]
+        )(*like)
+    )
+    given = {id(var): outvars[slot] for var, slot in zip(tail.invars, cast, strict=True)}
+    for equation in tail.eqns:
+        inputs = [given.get(id(each), each) for each in equation.invars]
+        equations.append(equation.replace(invars=inputs))
+    for slot, var in zip(cast, tail.outvars, strict=True):
+        outvars[slot] = given.get(id(var), var)
     return _replaced(closed, eqns=equations, outvars=outvars)
 
 

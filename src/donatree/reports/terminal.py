@@ -218,6 +218,8 @@ def _nothing_donated(account: Account, width: int) -> Iterator[Line]:
         yield [("JAX was not used, so there is nothing to account for", HEAD)]
         return
     yield [("no function that was compiled asked for donation", HEAD)]
+    if account.advice:
+        return  # which says what to donate
     text = (
         "name the argument that the call replaces, most often the training state, in "
         "`jax.jit(step, donate_argnums=0)`"
