@@ -43,15 +43,16 @@ INDEX = """\
 
 A finding is a coded statement about leaves, an argument or a place in the program.
 The first digit is the gate by which it is numbered: 1 asked, 2 kept, 3 matched, 4 granted,
-6 honoured; 7 is about names: who holds a leaf, twins, use after donation.
+5 in place, 6 honoured; 7 is about names: who holds a leaf, twins, use after donation; 8 is advice.
 `donatree explain CODE` prints the same pages, without JAX and without a network.
 
 | code | name | gate | what it says |
 | --- | --- | --- | --- |
 {rows}
 
-A finding is an *error* where bytes are lost, a *warning* where they are reused at a price or are
-about to be lost, and a *note* where nothing is lost.
+A finding is an *error* where the promise was refused or the run broke it, a *warning* where XLA kept
+it and takes the bytes back, where reuse has a price or something is about to break, and a *note*
+where nothing is lost.
 Notes alone change no exit code.
 
 ```{{toctree}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import linecache
 import textwrap
 from pathlib import Path
@@ -88,6 +89,23 @@ def test_a_small_leaf_cannot_hide_in_what_alignment_explains():
     small = entry(4)
     assert in_place.check(observed(4, proof=together), small).passed is True
     assert in_place.check(observed(4, copy(4), proof=together), small).passed is False
+
+
+def test_a_group_that_saves_a_part_leaves_its_leaves_open_and_says_the_part():
+    part = Saving(frozenset((0, 1)), 2 * SIZE, 3 * SIZE, 2 * SIZE, whole=False, settled=False)
+    evidence = observed(SIZE, proof=Proof(Live(0, 0, 0, 0), (part,), 1, "the budget was spent"))
+    verdict = in_place.check(evidence, entry())
+    assert verdict.passed is None
+    assert (
+        in_place.check(
+            dataclasses.replace(observed(SIZE, copy()), proof=evidence.proof), entry()
+        ).passed
+        is False
+    )
+    assert verdict.evidence == (
+        "not known of it alone: live memory goes from 3,072 to 2,048 bytes with its donation: it "
+        "and 1 more leaf save 1,024 of 2,048"
+    )
 
 
 def test_without_totals_nothing_is_said():

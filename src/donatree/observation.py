@@ -140,6 +140,8 @@ class Saving:
         before: live bytes per device of the program without the donation of these leaves.
         after: with it.
         whole: whether all bytes of each leaf are saved, but for what alignment explains.
+        settled: whether that is so of each leaf or of none; where it is not, the group saves a
+            part and was not taken apart any further.
     """
 
     leaves: frozenset[int]
@@ -147,6 +149,7 @@ class Saving:
     before: int
     after: int
     whole: bool
+    settled: bool = True
 
     @property
     def saved(self) -> int:

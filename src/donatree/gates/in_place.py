@@ -51,13 +51,13 @@ def check(observation: Observation, entry: Entry) -> Verdict | None:
         entry: of a leaf that was granted.
     """
     index, size = entry.leaf.flat_index, entry.bytes
+    costly = observation.costly_copies(index)
     saving = observation.proof and observation.proof.of(index)
-    if saving:
+    if saving and (saving.settled or not costly):
         return _proved(saving, observation, entry)
     if observation.live is None or observation.placement is None:
         return None
     temp = observation.live.temp
-    costly = observation.costly_copies(index)
     if costly:
         return Verdict(False, "; ".join(map(_of_copy, costly)))
     if not size:
@@ -102,9 +102,12 @@ def _proved(saving: Saving, observation: Observation, entry: Entry) -> Verdict:
     more = len(saving.leaves) - 1
     it = f"it and {more:,} more {'leaf' if more == 1 else 'leaves'} save" if more else "it saves"
     words = (
-        f"proved: live memory goes from {saving.before:,} to {saving.after:,} bytes with its "
+        f"live memory goes from {saving.before:,} to {saving.after:,} bytes with its "
         f"donation: {it} {saving.saved:,} of {saving.bytes:,}"
     )
+    if not saving.settled:
+        return Verdict(None, f"not known of it alone: {words}")
+    words = f"proved: {words}"
     # What alignment explains of a group can be all of a small leaf; a copy tells the two apart.
     copies = observation.costly_copies(entry.leaf.flat_index)
     if saving.whole and copies and saving.bytes - saving.saved >= entry.bytes:

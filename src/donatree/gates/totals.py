@@ -88,6 +88,9 @@ def _not_known(ledger: Ledger, observation: Observation) -> list[str]:
     how = "`--prove` compiles the program without donation and measures it"
     if observation.proof is not None:
         how = observation.proof.left or "the further compiles did not tell"
+        found = (observation.proof.of(each.leaf.flat_index) for each in open_)
+        saved = sum({id(each): each.saved for each in found if each is not None}.values())
+        how = f"together they save {saved:,} bytes, and {how}"
     leaves = "1 leaf" if len(open_) == 1 else f"{len(open_):,} leaves"
     return [
         f"gate in place is open for {leaves}, {size:,} bytes: the temporaries, "

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
+import dataclasses
+import heapq
+import itertools
 from collections.abc import Callable, Sequence
 
+from donatree import paths
 from donatree.gates.in_place import ALIGNMENT
 from donatree.ledger import Entry, Live
 from donatree.observation import Proof, Saving
 from donatree.proof.budget import Budget
+
+_MOST_COMPILES = 40
 
 Compile = Callable[[frozenset[int]], Live]
 Range = tuple[int, int]
@@ -28,7 +33,7 @@ def prove(
     leaves stand in a row, and programs are compiled that donate the first ones only: what a
     group saves is what live memory falls by as the group joins those before it. So the savings
     of all groups add up to that of the call. A group that saves neither all nor nothing is
-    parted, for as long as the budget lasts.
+    parted, for as long as the budget lasts, by 40 compiles at most.
 
     Args:
         entries: of all donated leaves, after gate granted.
@@ -58,24 +63,28 @@ def prove(
         return Proof(undonated, (), 1)
     totals = {0: undonated.total, len(row): live.total}
     found: list[Saving] = []
-    waiting: deque[Range] = deque([(0, len(row))])
+    waiting: list[tuple[int, Range]] = [(0, (0, len(row)))]  # the group of most bytes first
     compiles, why = 1, None
     while waiting:
-        start, stop = waiting.popleft()
+        _, (start, stop) = heapq.heappop(waiting)
         group = row[start:stop]
         saving = _saving(group, totals[start], totals[stop])
         if len(group) == 1 or _is_settled(saving, group):
             found.append(saving)
             continue
-        if not budget.allows(seconds):
+        if compiles >= _MOST_COMPILES or not budget.allows(seconds):
             why = f"{budget.words} was spent"
-            break
+            if compiles >= _MOST_COMPILES:
+                why = f"{compiles} further compiles were made"
+            found.append(dataclasses.replace(saving, settled=False))
+            continue
         middle = start + _middle(group)
         with budget.spent():
             built = without(frozenset(entry.leaf.flat_index for entry in row[middle:]))
         totals[middle] = built.total
         compiles += 1
-        waiting.extend(((start, middle), (middle, stop)))
+        for part in ((start, middle), (middle, stop)):
+            heapq.heappush(waiting, (-sum(entry.bytes for entry in row[slice(*part)]), part))
     return Proof(undonated, tuple(found), compiles, why)
 
 
@@ -104,17 +113,24 @@ def _is_settled(saving: Saving, entries: Sequence[Entry]) -> bool:
 
 
 def _middle(entries: Sequence[Entry]) -> int:
-    """Where a group is parted: near half of its bytes, between two arguments if it has several."""
-    places = range(1, len(entries))
-    between = [
-        place
-        for place in places
-        if entries[place - 1].leaf.argument != entries[place].leaf.argument
-    ]
+    """Where a group is parted: where its paths differ first, as near to half of its bytes.
+
+    So arguments are told apart first, then parameters from moments, then layers.
+    """
+    pieces = [paths.split(entry.path) for entry in entries]
+    shared = [_shared(above, below) for above, below in itertools.pairwise(pieces)]
+    highest = min(shared)
     whole, before, best = sum(entry.bytes for entry in entries), 0, (float("inf"), 0)
-    allowed = set(between or places)
-    for place in places:
+    for place, common in enumerate(shared, start=1):
         before += entries[place - 1].bytes
-        if place in allowed:
+        if common == highest:
             best = min(best, (abs(2 * before - whole), place))
     return int(best[1])
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """With how many equal pieces two paths begin."""
+    for number, (mine, its) in enumerate(zip(one, other, strict=False)):
+        if mine != its:
+            return number
+    return min(len(one), len(other))
