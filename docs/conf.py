@@ -50,9 +50,9 @@ The first digit is the gate by which it is numbered: 1 asked, 2 kept, 3 matched,
 | --- | --- | --- | --- |
 {rows}
 
-A finding is an *error* where the promise was refused or the run broke it, a *warning* where XLA kept
-it and takes the bytes back, where reuse has a price or something is about to break, and a *note*
-where nothing is lost.
+A finding is an *error* where the promise was refused or the run broke it, a *warning* where XLA
+kept it and takes the bytes back, where reuse has a price or something is about to break, and a
+*note* where nothing is lost.
 Notes alone change no exit code.
 
 ```{{toctree}}

@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
 from donatree.ledger import Account
-from donatree.reports import Options, console, json, terminal
+from donatree.reports import Options, json, terminal
+from donatree.reports.console import Document
 from donatree.reports.text import Line
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,7 +92,7 @@ def draw(account: Account) -> str:
     """
     first = dataclasses.replace(account, ledgers=account.ledgers[:1])
     report = terminal.document(first, Options(width=WIDTH, unicode=True))
-    folded = console.Document(tuple(part for line in report.lines for part in _folded(line)))
+    folded = Document(tuple(part for line in report.lines for part in _folded(line)))
     console = Console(
         record=True,
         file=io.StringIO(),

@@ -193,9 +193,9 @@ def test_the_program_is_not_kept_alive():
     seen = []
 
     class Watching(recorder.Recorder):
-        def lowered(self, jaxpr, computation):
+        def lowered(self, jaxpr, computation, again):
             seen.append(weakref.ref(jaxpr))
-            super().lowered(jaxpr, computation)
+            super().lowered(jaxpr, computation, again)
 
     watching = Watching()
     watching.start()

@@ -63,7 +63,7 @@ def test_json_and_report_are_written_where_the_program_started(tmp_path: Path) -
     (ledger,) = json.loads((tmp_path / "report.json").read_text())["ledgers"]
     assert ledger["promised_bytes"] == 64
     assert ledger["bytes_after"] == {
-        "asked": 64, "kept": 64, "matched": 64, "granted": 64, "in_place": None, "honoured": 64
+        "asked": 64, "kept": 64, "matched": 64, "granted": 64, "in_place": 64, "honoured": 64
     }  # fmt: skip
     assert (tmp_path / "report.txt").read_text() == watched.err
 

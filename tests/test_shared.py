@@ -41,7 +41,8 @@ def test_the_error_of_an_optimiser_that_keeps_the_parameters_names_both(tmp_path
     assert note.startswith("\nerror[DT702]: 2 buffers are each given away to `train_step` twice")
     assert "`params['w']` got this buffer here" in note
     assert "`opt_state.params0['w']` got this buffer here" in note
-    (found,) = [f for ledger in report["ledgers"] for f in ledger["findings"]]
+    told = [f for ledger in report["ledgers"] for f in ledger["findings"]]
+    (found,) = [f for f in told if not f["code"].startswith("DT5")]
     assert (found["code"], found["bytes"], found["level"]) == ("DT702", 80, "error")
     lines = [label["location"]["line"] for label in found["labels"]]
     assert lines == [4, 6, 14]

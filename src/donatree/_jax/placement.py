@@ -77,13 +77,16 @@ def _protection(copy: Copy, peak: bool | None) -> Protection:
     else:
         by = f" by {_name(copy.computed_by)}" if copy.computed_by is not None else ""
         protects = f"the new value, computed{by} beside the leaf"
+    # What writes the memory reads the value as well; the copy is for the others.
+    writer = copy.overwritten_by.name if copy.overwritten_by is not None else None
+    readers = sorted(copy.readers, key=lambda each: each.name == writer)
     return Protection(
         instruction=copy.name,
         bytes=copy.bytes,
         at_peak=peak,
         protects=protects,
-        readers=tuple(dict.fromkeys(map(_name, copy.readers))),
-        location=_location(copy.readers or filter(None, [copy.computed_by])),
+        readers=tuple(dict.fromkeys(map(_name, readers))),
+        location=_location(readers or filter(None, [copy.computed_by])),
     )
 
 

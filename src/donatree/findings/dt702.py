@@ -41,8 +41,7 @@ import jax.numpy as jnp
 
 
 def train_step(state):
-    params = state["params"] - 0.1
-    return {"params": params, "target": 0.9 * state["target"] + 0.1 * params}
+    return {"params": state["params"] - 0.1, "target": 0.9 * state["target"]}
 
 
 step = jax.jit(train_step, donate_argnums=0)
