@@ -116,6 +116,14 @@ def plain(text: str) -> str:
 _BEFORE_IN_PLACE = {"DT501": None, "DT502": "DT408", "DT503": None}
 
 
+def _finding_before_in_place(entry: dict[str, Any], findings: list[dict[str, Any]]) -> str | None:
+    if entry["finding"] not in _BEFORE_IN_PLACE:
+        return entry["finding"]
+    others = (each for each in findings if entry["path"] in each["leaves"])
+    codes = [each["code"] for each in others if each["code"] not in _BEFORE_IN_PLACE]
+    return codes[0] if codes else _BEFORE_IN_PLACE[entry["finding"]]
+
+
 def said(ledger: Ledger) -> dict[str, Any]:
     """What a ledger says of the first four gates, in the shape of `written`; plain data."""
     found = ledger.to_dict()
@@ -130,7 +138,7 @@ def said(ledger: Ledger) -> dict[str, Any]:
                 entry["bytes"],
                 entry["slot"],
                 None if entry["stopped_at"] == "in_place" else entry["stopped_at"],
-                _BEFORE_IN_PLACE.get(entry["finding"], entry["finding"]),
+                _finding_before_in_place(entry, found["findings"]),
             )
             for entry in found["entries"]
         ],

@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -275,10 +276,19 @@ def test_the_failing_program_of_a_page_shows_its_code(code, told):
     assert (found["level"] == "error") == bool(refused)
 
 
+def jax_version() -> tuple[int, ...]:
+    return tuple(map(int, metadata.version("jax").split(".")[:3]))
+
+
 @pytest.mark.parametrize("code", REPAIRED)
 def test_the_repaired_program_keeps_every_promised_byte_and_has_no_finding(code, told):
     shown = told[f"{code} repaired"]
     assert "error" not in shown, shown["error"]
+    if jax_version() < (0, 6, 2):  # its CPU compiler copies a counter of four bytes
+        granted = shown["bytes_after"]["granted"]
+        assert granted == shown["promised_bytes"]
+        assert [f for f in shown["findings"] if f["code"] != "DT501" or f["bytes"] > 4] == []
+        return
     assert shown["findings"] == shown["watched"] == shown["faults"] == []
     assert shown["kept"] == shown["promised_bytes"]
     assert shown["kept"] > 0 or code in DROPS_THE_KEYWORD
@@ -295,8 +305,9 @@ def test_what_is_reused_in_spite_of_a_drift_is_lost_where_jax_pairs_by_type_only
     for name, lost in (("DT403 failing", "DT402"), ("a transposition", "DT401")):
         (entry,) = told[name]["entries"]
         assert entry["finding"] == ("DT403" if reused else lost), name
-        lost = "in_place" if name == "a transposition" else None  # turned by a copy
-        assert entry["stopped_at"] == (lost if reused else "matched"), name
+        # A transposition is turned by a copy; a new dtype is copied on some versions (0.8, 0.9).
+        may = ["in_place"] if name == "a transposition" else [None, "in_place"]
+        assert entry["stopped_at"] in (may if reused else ["matched"]), name
 
 
 def test_a_drift_is_said_to_be_silent_where_jax_offers_the_leaf_to_xla(told):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import linecache
 import textwrap
 from pathlib import Path
 
@@ -190,7 +189,7 @@ def test_the_verdict_is_what_compiling_without_donation_says(function, args, ver
     assert at(plain) == at(proved) == verdict
     assert Gate.IN_PLACE in plain.checked
     lost = sum(each.bytes for each in plain.lost)
-    assert abs(proved.saved - (proved.promised - lost)) < 64
+    assert abs(proved.saved - (proved.promised - lost)) <= 64
     assert plain.alias_size_in_bytes == plain.promised
 
 
@@ -273,15 +272,17 @@ def test_the_finding_points_at_the_expression_that_still_reads(tmp_path: Path):
     shown = donatree("audit", "train.py::audited", cwd=tmp_path)
     assert shown.code == 1
     assert "warning[DT501]" in shown.out
+    assert "--> train.py:7" not in shown.out  # what writes the memory is not what still reads it
+    if jax.__version_info__ < (0, 10):
+        return  # of a sum XLA keeps no place there, so none is named
     assert "--> train.py:8" in shown.out
-    if "columns" in dir(linecache) or jax.__version_info__ >= (0, 8, 3):
-        assert "train.py:8:31" in shown.out
-        assert textwrap.dedent(
-            """\
-            8 |     return {"w": new, "mean": state["w"].sum(0) / 2}
-              |                               ^^^^^^^^^^^^^^^^^^^^^ still reads the old value
-            """
-        ) in shown.out.replace("\n  |\n", "\n")
+    assert "train.py:8:31" in shown.out
+    assert textwrap.dedent(
+        """\
+        8 |     return {"w": new, "mean": state["w"].sum(0) / 2}
+          |                               ^^^^^^^^^^^^^^^^^^^^^ still reads the old value
+        """
+    ) in shown.out.replace("\n  |\n", "\n")
 
 
 def test_the_report_shows_the_gate_and_the_saving(tmp_path: Path):

@@ -86,7 +86,11 @@ def _protection(copy: Copy, peak: bool | None) -> Protection:
         at_peak=peak,
         protects=protects,
         readers=tuple(dict.fromkeys(map(_name, readers))),
-        location=_location(readers or filter(None, [copy.computed_by])),
+        location=_location(
+            [each for each in readers if each.name != writer]
+            or readers
+            or filter(None, [copy.computed_by])
+        ),
     )
 
 
