@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from donatree import fixes
 from donatree.audit import examined
+from donatree.fixes import attempts
 from donatree.ledger import Fix, Ledger
 from donatree.watch.proving import Examined
 
@@ -60,7 +60,7 @@ def examine(module: ModuleType) -> Examined:
 def tried(found: Examined, seconds: float = 600.0) -> tuple[Fix, ...]:
     """All fixes of a program, with what came of them."""
     deadline = time.monotonic() + seconds
-    return fixes.try_all(found.program, found.ledger, found.observation, deadline)
+    return attempts.try_all(found.program, found.ledger, found.observation, deadline)
 
 
 def held(all_of_them: Iterable[Fix], kind: str) -> Fix:

@@ -20,10 +20,10 @@ import jax.numpy as jnp
 import pytest
 
 import fixing
-from donatree import findings, fixes
+from donatree import findings
 from donatree._jax.ends import Ends
 from donatree.findings import dt702, dt703
-from donatree.fixes import candidates
+from donatree.fixes import attempts, candidates
 from donatree.fixes.patch import patch
 from donatree.holders.twins import find_twins
 from donatree.ledger import Fix, Tally
@@ -427,9 +427,9 @@ def test_a_compile_that_would_take_longer_than_is_left_is_not_begun(tmp_path):
     found = fixing.examine(fixing.load(fixing.write(tmp_path, CURES["a cast"].text)))
     slow = dataclasses.replace(found.program, seconds=1_000.0)
     deadline = time.monotonic() + 900.0
-    (fix,) = fixes.try_all(slow, found.ledger, found.observation, deadline)
+    (fix,) = attempts.try_all(slow, found.ledger, found.observation, deadline)
     assert fix.status == "untried"
-    (fix,) = fixes.try_all(slow, found.ledger, found.observation, deadline + 1_000.0)
+    (fix,) = attempts.try_all(slow, found.ledger, found.observation, deadline + 1_000.0)
     assert fix.status == "held"
 
 
@@ -557,7 +557,7 @@ def twins_of(code: str, tmp_path: Path) -> tuple[Any, Fix]:
     finding = (dt702 if code == "DT702" else dt703).about(twins, "step")
     assert finding is not None
     ledger = dataclasses.replace(found.ledger, findings=(finding,))
-    (fix,) = fixes.try_all(found.program, ledger, found.observation, 0.0)
+    (fix,) = attempts.try_all(found.program, ledger, found.observation, 0.0)
     return ledger, fix
 
 

@@ -43,10 +43,14 @@ def copy(size: int = SIZE, at_peak: bool | None = True) -> Protection:
 
 
 def observed(temp: int, *copies: Protection, proof: Proof | None = None) -> Observation:
-    placement = Placement({0: copies} if copies else {}, "buffer assignment")
+    placement = Placement({0: copies} if copies else {})
     request = Request("step", (entry().leaf,), frozenset((0,)), frozenset((0,)))
     live = Live(SIZE, SIZE, SIZE, temp)
     return Observation(request, live=live, placement=placement, proof=proof)
+
+
+def check(evidence: Observation, leaf: Entry) -> in_place.Verdict | None:
+    return in_place.check(evidence, leaf, evidence.copied_bytes)
 
 
 def proof(saved: int, size: int = SIZE, leaves: int = 1) -> Proof:
@@ -77,7 +81,7 @@ def proof(saved: int, size: int = SIZE, leaves: int = 1) -> Proof:
     ],
 )
 def test_the_strongest_evidence_decides(evidence, passed):
-    verdict = in_place.check(evidence, entry())
+    verdict = check(evidence, entry())
     assert verdict is not None
     assert verdict.passed is passed
     assert verdict.evidence
@@ -86,19 +90,17 @@ def test_the_strongest_evidence_decides(evidence, passed):
 def test_a_small_leaf_cannot_hide_in_what_alignment_explains():
     together = Proof(Live(0, 0, 0, 0), (Saving(frozenset((0, 1)), 68, 152, 88, True),), 1)
     small = entry(4)
-    assert in_place.check(observed(4, proof=together), small).passed is True
-    assert in_place.check(observed(4, copy(4), proof=together), small).passed is False
+    assert check(observed(4, proof=together), small).passed is True
+    assert check(observed(4, copy(4), proof=together), small).passed is False
 
 
 def test_a_group_that_saves_a_part_leaves_its_leaves_open_and_says_the_part():
     part = Saving(frozenset((0, 1)), 2 * SIZE, 3 * SIZE, 2 * SIZE, whole=False, settled=False)
     evidence = observed(SIZE, proof=Proof(Live(0, 0, 0, 0), (part,), 1, "the budget was spent"))
-    verdict = in_place.check(evidence, entry())
+    verdict = check(evidence, entry())
     assert verdict.passed is None
     assert (
-        in_place.check(
-            dataclasses.replace(observed(SIZE, copy()), proof=evidence.proof), entry()
-        ).passed
+        check(dataclasses.replace(observed(SIZE, copy()), proof=evidence.proof), entry()).passed
         is False
     )
     assert verdict.evidence == (
@@ -108,16 +110,16 @@ def test_a_group_that_saves_a_part_leaves_its_leaves_open_and_says_the_part():
 
 
 def test_without_totals_nothing_is_said():
-    assert in_place.check(Observation(observed(0).request), entry()) is None
+    assert check(Observation(observed(0).request), entry()) is None
 
 
 def test_the_evidence_says_what_was_read():
-    said = in_place.check(observed(SIZE, copy()), entry()).evidence
+    said = check(observed(SIZE, copy()), entry()).evidence
     assert said == (
         "`copy.1` copies 1,024 bytes, the leaf's value, which `mul` writes over, still read by "
         "`sub`; its buffer is live at the peak of the temporaries"
     )
-    assert in_place.check(observed(5), entry()).evidence == (
+    assert check(observed(5), entry()).evidence == (
         "temporaries hold 5 bytes, too few for the leaf's 1,024"
     )
 

@@ -8,7 +8,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from donatree.errors import DonationError, DonatreeError, TargetError
+from donatree.errors import DonationError, TargetError
 from donatree.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -108,12 +108,15 @@ def examined(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Examin
     Raises:
         TargetError: `step` is not jitted, JAX refuses the arguments, or the compile failed.
     """
+    from donatree._jax import stages
     from donatree.proof.budget import Budget
 
     ledger, found = _through(step, args, kwargs, Budget(0), twin=False, keep=True)
     if found is None:
         why = next((note for note in ledger.notes if "error" in note), "it was not compiled")
-        raise TargetError(f"`{_name(step)}` cannot be compiled with these arguments: {why}")
+        raise TargetError(
+            f"`{stages.name_of(step)}` cannot be compiled with these arguments: {why}"
+        )
     return found
 
 
@@ -130,8 +133,8 @@ def _through(
 
     if not callable(getattr(step, "lower", None)):
         raise TargetError(
-            f"`{_name(step)}` is not jitted: audit needs what `jax.jit` returns, with a `lower` "
-            "method"
+            f"`{stages.name_of(step)}` is not jitted: audit needs what `jax.jit` returns, with a "
+            "`lower` method"
         )
     thread = threading.get_ident()
     recorder = Recorder(everything=True, thread=thread, prove=budget, twin=twin)
@@ -142,11 +145,11 @@ def _through(
         warnings.filterwarnings("always", message="Some donated buffers were not usable")
         recorder.start()
         try:
-            lowered = _lower(step, args, kwargs)
+            lowered = stages.lower(step, args, kwargs)
             inner = list(recorder.ledgers)
             computation = stages.computation_of(lowered)
             if budget is not None and not recorder.saw_lowered(computation):
-                lowered = _lower_afresh(step, args, kwargs)
+                lowered = stages.lower(step, args, kwargs, afresh=True)
                 computation = stages.computation_of(lowered)
             recorder.associate(computation)
             with contextlib.suppress(Exception):  # the ledger says what ended the compile
@@ -159,42 +162,6 @@ def _through(
     more = (finding for each in inner for finding in each.findings)
     ledger = dataclasses.replace(ledger, findings=(*ledger.findings, *more))
     return ledger, recorder.proving.kept if recorder.proving is not None else None
-
-
-def _lower(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """JAX's own `Lowered`."""
-    from donatree._jax import stages
-
-    try:
-        found = step.lower(*args, **kwargs)
-    except DonatreeError:
-        raise
-    except Exception as error:
-        line = f"{type(error).__name__}: {first_line(error)}"
-        raise TargetError(f"JAX refuses `{_name(step)}` with these arguments: {line}") from error
-    lowered = stages.jax_lowered(found)
-    if lowered is None:
-        kind = type(found).__name__
-        raise TargetError(f"`lower` gave a {kind}, which holds no lowering of JAX's")
-    return lowered
-
-
-def _lower_afresh(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What JAX had lowered before, lowered under the recorder's eyes: a change of it needs that."""
-    from donatree._jax import hooks
-
-    with hooks.afresh():
-        return _lower(step, args, kwargs)
-
-
-def _name(step: Any) -> str:
-    return getattr(step, "__name__", None) or type(step).__name__
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's text."""
-    text = str(error).strip()
-    return text.splitlines()[0] if text else ""
 
 
 def require(ledger: Ledger) -> Ledger:

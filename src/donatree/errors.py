@@ -8,6 +8,22 @@ if TYPE_CHECKING:
     from donatree.ledger import Ledger
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text."""
+    text = str(error).strip()
+    return text.splitlines()[0] if text else ""
+
+
+def in_one_line(error: BaseException) -> str:
+    r"""An error's class and the first line of its text, for what is told in one line.
+
+    Example:
+        >>> in_one_line(ValueError("no such axis: 3\nsee the docs")), in_one_line(KeyError())
+        ('ValueError: no such axis: 3', 'KeyError')
+    """
+    return f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
+
+
 class DonatreeError(Exception):
     """Base of donatree's own errors; its text is one clear line."""
 

@@ -120,12 +120,9 @@ class Placement:
 
     Attributes:
         protections: of each granted leaf that a copy of its size stands by, by flat index.
-        source: what was read: ``"buffer assignment"``, or ``"module text"`` where this jaxlib
-            gives no buffer assignment.
     """
 
     protections: Mapping[int, tuple[Protection, ...]]
-    source: Literal["buffer assignment", "module text"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,10 @@ class Lowering:
 
 
 class Observer(Protocol):
-    """Somebody who watches; every method is called on the thread that traces or compiles."""
+    """Somebody who watches; every method is called on the thread that traces or compiles.
+
+    A class that inherits from it does nothing where it does not say otherwise.
+    """
 
     def declared(self, fun: Any, info: Any) -> None:
         """A function was jitted; `info` is JAX's `PjitInfo`."""

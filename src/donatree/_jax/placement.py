@@ -39,7 +39,6 @@ def read(observation: Observation, loaded: Any, statistics: Any) -> Placement | 
     if header is None or live is None or not observation.parameter_of:
         return None
     proto = getattr(statistics, "serialized_buffer_assignment_proto", None)
-    source = "buffer assignment" if proto else "module text"
     leaves = {
         observation.parameter_of[leaf.flat_index]: leaf
         for leaf in observation.request.leaves
@@ -48,7 +47,7 @@ def read(observation: Observation, loaded: Any, statistics: Any) -> Placement | 
     }
     granted = [leaves[alias.input] for alias in header.aliases if alias.input in leaves]
     if not any(0 < leaf.bytes <= live.temp for leaf in granted):
-        return Placement({}, source) if granted else None
+        return Placement({}) if granted else None
     try:
         module = loaded.hlo_modules()[0]
         entry = read_entry(str(module.to_string()))
@@ -66,7 +65,7 @@ def read(observation: Observation, loaded: Any, statistics: Any) -> Placement | 
                 protections[leaf.flat_index].append(told)
     except HloError as error:
         return str(error)
-    return Placement({leaf: tuple(each) for leaf, each in protections.items()}, source)
+    return Placement({leaf: tuple(each) for leaf, each in protections.items()})
 
 
 def _protection(copy: Copy, peak: bool | None) -> Protection:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from donatree._jax import facts, placement, specs
+from donatree.errors import in_one_line
 from donatree.hlo.header import Header, HeaderError, read_header
 from donatree.ledger import ArraySpec, Leaf, Live, Slot
 from donatree.observation import Observation, Request
@@ -136,7 +137,7 @@ def observe(
         devices=int(details.get("num_devices") or 1),
         outputs_given=tuple(_is_given(each) for each in details["out_shardings"]),
         jax_warning=lowering.warning if lowering else None,
-        compile_error=_first_line(error),
+        compile_error=None if error is None else in_one_line(error),
         shapes_only=shapes_only and not all(_is_given(each) for each in details["in_shardings"]),
     )
 
@@ -213,7 +214,7 @@ def _header(executable: Any) -> tuple[Header | None, str | None]:
     except HeaderError as error:
         return None, str(error)
     except Exception as error:
-        return None, f"the compiled module has no text: {_first_line(error)}"
+        return None, f"the compiled module has no text: {in_one_line(error)}"
 
 
 def _module_text(module: Any) -> str:
@@ -271,10 +272,3 @@ def _live(statistics: Any) -> Live | None:
     found = [getattr(statistics, f"{name}_size_in_bytes", None) for name in names]
     known = [int(each) for each in found if each is not None]
     return Live(*known) if len(known) == len(names) else None
-
-
-def _first_line(error: BaseException | None) -> str | None:
-    if error is None:
-        return None
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}".rstrip(": ")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
+
+from donatree._jax import hooks
+from donatree.errors import DonatreeError, TargetError, in_one_line
 
 # Where equinox, flax nnx (its class) and flax nnx up to 0.10 (its closure) keep JAX's function.
 _HOLDERS = ("_cached", "jitted_fn", "inner")
@@ -40,6 +44,39 @@ def jax_lowered(lowered: Any) -> Any:
             return lowered
         lowered = getattr(lowered, "lowered", None)
     return None
+
+
+def name_of(step: Any) -> str:
+    """The name of what a user jitted."""
+    return getattr(step, "__name__", None) or type(step).__name__
+
+
+def lower(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, afresh: bool = False) -> Any:
+    """JAX's own `Lowered` of a function for these arguments.
+
+    Args:
+        step: it has a method `lower`.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+        afresh: lower it under the observers' eyes even if JAX did so before; to change a program
+            needs that call.
+
+    Raises:
+        TargetError: JAX refuses the arguments, or `lower` gave no lowering of JAX's.
+    """
+    try:
+        with hooks.afresh() if afresh else contextlib.nullcontext():
+            found = step.lower(*args, **kwargs)
+    except DonatreeError:
+        raise
+    except Exception as error:
+        what = f"JAX refuses `{name_of(step)}` with these arguments"
+        raise TargetError(f"{what}: {in_one_line(error)}") from error
+    lowered = jax_lowered(found)
+    if lowered is None:
+        kind = type(found).__name__
+        raise TargetError(f"`lower` gave a {kind}, which holds no lowering of JAX's")
+    return lowered
 
 
 def computation_of(lowered: Any) -> Any:

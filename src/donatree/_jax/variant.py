@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from donatree._jax import hooks, read
-from donatree.errors import CannotBuild
+from donatree.errors import CannotBuild, in_one_line
 from donatree.ledger import Live, Slot
 from donatree.observation import Observation, Request
 
@@ -32,13 +32,16 @@ class Built:
 
     Attributes:
         observation: what JAX and XLA made of it, with its totals.
-        live: XLA's totals, bytes per device; None where the backend keeps none.
         seconds: how long it took to lower and compile.
     """
 
     observation: Observation
-    live: Live | None
     seconds: float
+
+    @property
+    def live(self) -> Live | None:
+        """XLA's totals, bytes per device; None where the backend keeps none."""
+        return self.observation.live
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class Program:
             try:
                 given["closed_jaxpr"] = _cast(given["closed_jaxpr"], cast)
             except TypeError as error:
-                raise CannotBuild(_line(error)) from error
+                raise CannotBuild(in_one_line(error)) from error
         if order is not None:
             if sorted(order) != list(range(len(slots))):
                 raise CannotBuild("the order names not every slot once")
@@ -146,7 +149,7 @@ class Program:
                     computation = lowering.function(*lowering.args, **lowering.kwargs)
                 return self._built(computation, start)
             except Exception as error:
-                raise CannotBuild(_line(error)) from error
+                raise CannotBuild(in_one_line(error)) from error
 
     def compile_without(self, leaves: Collection[int]) -> Built:
         """Compiles the program with the promise taken from some leaves.
@@ -165,7 +168,7 @@ class Program:
             try:
                 return self._built(self._stripped(frozenset(leaves)), start)
             except Exception as error:
-                raise CannotBuild(_line(error)) from error
+                raise CannotBuild(in_one_line(error)) from error
 
     def _built(self, computation: Any, start: float) -> Built:
         lowered = read.read_lowering(computation)
@@ -173,7 +176,7 @@ class Program:
         observation = read.observe(computation, executable, None, lowered, self.request, self.slots)
         loaded = executable.xla_executable
         observation = read.with_totals(observation, loaded)
-        return Built(observation, observation.live, time.monotonic() - start)
+        return Built(observation, time.monotonic() - start)
 
     def _stripped(self, leaves: frozenset[int]) -> Any:
         numbers = read.parameters_of(self.computation)
@@ -198,11 +201,6 @@ class Program:
 
 def _bound(lowering: hooks.Lowering) -> inspect.BoundArguments:
     return inspect.signature(lowering.function).bind(*lowering.args, **lowering.kwargs)
-
-
-def _line(error: BaseException) -> str:
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}".rstrip(": ")
 
 
 def _inner(closed: Any) -> Any:

@@ -26,6 +26,15 @@ class Names:
     function: Any
 
 
+def dialect_of(fun: Any) -> str:
+    """How a function was jitted: ``jax``, ``nnx`` or ``equinox``.
+
+    Args:
+        fun: the function under the jit.
+    """
+    return "equinox" if equinox.is_wrapper(fun) else "nnx" if nnx.is_wrapper(fun) else "jax"
+
+
 def names_of(
     fun: Any,
     info: Any,

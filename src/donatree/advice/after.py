@@ -13,7 +13,7 @@ from typing import Literal
 
 from donatree.advice.reads import Reads, is_own
 from donatree.source.flow import bound_by
-from donatree.source.tree import Scope, Source, begin_of, end_of
+from donatree.source.tree import begin_of, end_of
 
 # What comes first on a way from a place: a node that reads, a write, or the end of the scope.
 Event = ast.AST | Literal["write", "end"]
@@ -39,19 +39,14 @@ class Follower:
     """Follows one path through one scope.
 
     Args:
-        source: the file.
-        scope: the function, lambda or module.
-        path: a name, attribute or item as `ast.unparse` writes it.
-        readers: names of functions whose call reads the path.
+        reads: knows the path and the scope.
     """
 
-    def __init__(
-        self, source: Source, scope: Scope, path: str, readers: Sequence[str] = ()
-    ) -> None:
-        self._source = source
-        self._scope = scope
-        self._path = path
-        self._reads = Reads(source, scope, path, readers)
+    def __init__(self, reads: Reads) -> None:
+        self._source = reads.source
+        self._scope = reads.scope
+        self._path = reads.path
+        self._reads = reads
         self._at: ast.AST | None = None
         self._found: set[Event] = set()
         self._breaks: list[Ways] = []

@@ -10,6 +10,7 @@ from donatree.advice.opinion import Opinion
 from donatree.advice.search import Measured
 from donatree.advice.statement import CallSite
 from donatree.findings import dt801, dt802, dt803
+from donatree.findings.advised import Advised
 from donatree.ledger import Finding
 from donatree.observation import Request
 
@@ -135,41 +136,24 @@ def _costs(saved: int) -> str:
 
 
 def _finding(request: Request, advice: Advice) -> Finding | None:
+    if not advice.codes:
+        return None
     leaves = [leaf for leaf in request.leaves if leaf.argument == advice.argument]
     leaves.sort(key=lambda leaf: (-leaf.bytes, leaf.flat_index))
-    names = tuple(leaf.path for leaf in leaves)
-    if advice.codes == (dt801.RULE.code,):
-        return dt801.about(
-            request.function,
-            advice.argument,
-            names,
-            advice.bytes,
-            advice.saved or 0,
-            advice.measured,
-            advice.reasons,
-            advice.keyword,
-            request.location,
-        )
-    if advice.codes == (dt802.RULE.code,):
-        return dt802.about(
-            request.function,
-            advice.argument,
-            names,
-            advice.bytes,
-            advice.reasons[0],
-            advice.keyword,
-            advice.at or request.location,
-        )
-    if advice.codes == (dt803.RULE.code,):
-        return dt803.about(
-            request.function,
-            advice.argument,
-            names,
-            advice.bytes,
-            advice.saved or 0,
-            advice.measured,
-            advice.reasons[0],
-            advice.keyword,
-            request.location,
-        )
-    return None
+    [code] = advice.codes
+    place = advice.at if code == dt802.RULE.code else None
+    advised = Advised(
+        function=request.function,
+        argument=advice.argument,
+        leaves=tuple(leaf.path for leaf in leaves),
+        size=advice.bytes,
+        saved=advice.saved or 0,
+        measured=advice.measured,
+        reasons=advice.reasons,
+        keyword=advice.keyword,
+        location=place or request.location,
+    )
+    return _ABOUT[code](advised)
+
+
+_ABOUT = {each.RULE.code: each.about for each in (dt801, dt802, dt803)}

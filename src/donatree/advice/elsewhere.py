@@ -6,6 +6,7 @@ import ast
 
 from donatree.advice.after import After, Follower
 from donatree.advice.aliases import aliases
+from donatree.advice.reads import Reads
 from donatree.advice.rebinding import bound_around
 from donatree.ledger import Location
 from donatree.source.binding import bindings, prefixes
@@ -82,7 +83,8 @@ def _readers(source: Source, scope: Scope, path: str, call: ast.AST) -> list[str
 
 def after(source: Source, scope: Scope, call: ast.AST, path: str) -> After:
     """What becomes of a path after a call, calls of functions that read it included."""
-    return Follower(source, scope, path, _readers(source, scope, path, call)).after(call)
+    readers = _readers(source, scope, path, call)
+    return Follower(Reads(source, scope, path, readers)).after(call)
 
 
 def is_outside(scope: Scope, path: str) -> bool:

@@ -27,9 +27,9 @@ class Reads:
     def __init__(
         self, source: Source, scope: Scope, path: str, readers: Sequence[str] = ()
     ) -> None:
-        self._source = source
-        self._scope = scope
-        self._path = path
+        self.source = source
+        self.scope = scope
+        self.path = path
         self._prefixes = frozenset(prefixes(path))
         self._readers = frozenset(readers)
 
@@ -40,7 +40,7 @@ class Reads:
     def is_read(self, node: ast.AST) -> bool:
         """Whether a node, for itself, reads the path."""
         if isinstance(node, ast.AugAssign):
-            return ast.unparse(node.target) == self._path
+            return ast.unparse(node.target) == self.path
         if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             return False
         if not isinstance(node.ctx, ast.Load) or self._is_looked_at(node):
@@ -48,20 +48,20 @@ class Reads:
         if isinstance(node, ast.Name) and node.id in self._readers:
             return True
         text = ast.unparse(node)
-        if text == self._path:
+        if text == self.path:
             return True
         if text not in self._prefixes:
             return False
-        above = self._source.parent(node)
+        above = self.source.parent(node)
         if isinstance(above, ast.Subscript) and above.value is node:
             return False
         if isinstance(above, ast.Attribute) and above.value is node:
-            return self._is_read_by_method(above, self._path[len(text) :])
+            return self._is_read_by_method(above, self.path[len(text) :])
         return True  # the whole of what holds it is passed on
 
     def _is_looked_at(self, node: ast.AST) -> bool:
         """Whether what is passed is only looked at: by donatree, or for its shapes."""
-        for each in self._source.outwards(node):
+        for each in self.source.outwards(node):
             if isinstance(each, ast.stmt):
                 return False
             if isinstance(each, ast.Call):
@@ -77,12 +77,12 @@ class Reads:
             function: what stands at the place of the method.
             rest: the path from the method's object on, `.state`.
         """
-        call = self._source.parent(function)
+        call = self.source.parent(function)
         if not isinstance(call, ast.Call) or call.func is not function:
             return False
         if function.attr in _RENEWS:
             return f".{call.keywords[0].arg}" != rest if call.keywords else True
-        holder = self._source.parent(self._scope)
+        holder = self.source.parent(self.scope)
         methods = holder.body if isinstance(holder, ast.ClassDef) else []
         for each in methods:
             if isinstance(each, _FUNCTIONS) and each.name == function.attr:
@@ -93,8 +93,8 @@ class Reads:
 
     def is_shadowed(self, node: ast.AST, whole: ast.AST) -> bool:
         """Whether a name is the variable of a lambda or a comprehension around it."""
-        root = prefixes(self._path)[-1]
-        for each in self._source.outwards(node):
+        root = prefixes(self.path)[-1]
+        for each in self.source.outwards(node):
             if each is whole:
                 return False
             match each:

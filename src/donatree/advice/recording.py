@@ -7,9 +7,9 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from donatree._jax import equinox, frames, hooks, inner, nnx, request, stages, variant
+from donatree._jax import frames, hooks, inner, request, stages, variant, wrappers
 from donatree._jax.graph import Graph
-from donatree.errors import DonatreeError, TargetError
+from donatree.errors import TargetError
 from donatree.ledger import Slot
 from donatree.observation import Request
 
@@ -41,7 +41,7 @@ class Recorded:
         return made, leaves, [made.slot(slot.flat_index) for slot in self.slots]
 
 
-class _Listener:
+class _Listener(hooks.Observer):
     """An observer that keeps the newest request of this thread and its lowering."""
 
     def __init__(self) -> None:
@@ -63,12 +63,6 @@ class _Listener:
         alike = [each for each in self.lowerings.values() if request.leaf_count(each[0]) == count]
         return alike[-1] if alike else None
 
-    def declared(self, fun: Any, info: Any) -> None:
-        """See `hooks.Observer`."""
-
-    def disabled(self) -> None:
-        """See `hooks.Observer`."""
-
     def requested(
         self, fun: Any, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any], params: Any
     ) -> None:
@@ -78,20 +72,14 @@ class _Listener:
         found, slots = request.request_of(
             fun, info, args, kwargs, params, frames.current_frame(2), self.fault
         )
-        dialect = "equinox" if equinox.is_wrapper(fun) else "nnx" if nnx.is_wrapper(fun) else "jax"
         jaxpr = params.params["jaxpr"]
-        self.asked[id(jaxpr)] = (found, slots, jaxpr, dialect)
+        self.asked[id(jaxpr)] = (found, slots, jaxpr, wrappers.dialect_of(fun))
         self.last = id(jaxpr)
 
     def lowered(self, jaxpr: Any, computation: Any, again: hooks.Lowering) -> None:
         """See `hooks.Observer`."""
         if threading.get_ident() == self._thread:
             self.lowerings[id(jaxpr)] = (computation, again)
-
-    def compiled(
-        self, computation: Any, executable: Any, error: BaseException | None, seconds: float
-    ) -> None:
-        """See `hooks.Observer`."""
 
     def fault(self, where: str, error: BaseException) -> None:
         """See `hooks.Observer`."""
@@ -104,7 +92,7 @@ def record(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recorded
     Raises:
         TargetError: it is not jitted, or JAX refuses the arguments.
     """
-    name = getattr(step, "__name__", None) or type(step).__name__
+    name = stages.name_of(step)
     if not callable(getattr(step, "lower", None)):
         raise TargetError(
             f"`{name}` is not jitted: advise needs what `jax.jit` returns, with a `lower` method"
@@ -114,13 +102,12 @@ def record(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recorded
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Some donated buffers were not usable")
         try:
-            lowered = _lower(step, name, args, kwargs)
+            stages.lower(step, args, kwargs)
             if listener.lowering is None:
-                with hooks.afresh():  # it was lowered before, and to change it needs that call
-                    lowered = _lower(step, name, args, kwargs)
+                stages.lower(step, args, kwargs, afresh=True)
         finally:
             hooks.detach(listener)
-    if lowered is None or listener.last is None:
+    if listener.last is None:
         raise TargetError(f"`{name}` gave no lowering of JAX's")
     found, slots, jaxpr, dialect = listener.asked[listener.last]
     program = None
@@ -128,14 +115,3 @@ def record(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recorded
         computation, again = listener.lowering
         program = variant.Program(again, computation, found, slots)
     return Recorded(found, slots, jaxpr, program, dialect)
-
-
-def _lower(step: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    try:
-        return stages.jax_lowered(step.lower(*args, **kwargs))
-    except DonatreeError:
-        raise
-    except Exception as error:
-        text = str(error).strip()
-        line = f"{type(error).__name__}: {text.splitlines()[0] if text else ''}".rstrip(": ")
-        raise TargetError(f"JAX refuses `{name}` with these arguments: {line}") from error

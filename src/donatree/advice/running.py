@@ -14,18 +14,15 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from donatree._jax import calls, equinox, frames, hooks, inner, nnx, request, variant
-from donatree.advice.advice import AdviceList
-from donatree.advice.callers import CallFound
-from donatree.advice.making import advice_from
-from donatree.advice.recording import Recorded
-from donatree.advice.statement import CallSite, site_of
-from donatree.before.fate import call_of
-from donatree.observation import Request
-from donatree.proof.budget import Budget
+from donatree._jax import frames, hooks, inner, request, variant, wrappers
+
+if TYPE_CHECKING:
+    from donatree.advice.advice import AdviceList
+    from donatree.advice.recording import Recorded
+    from donatree.advice.statement import CallSite
+    from donatree.proof.budget import Budget
 
 LEAST_BYTES = 1 << 20
 
@@ -41,7 +38,7 @@ class _Asked:
     sites: list[CallSite]
 
 
-class Adviser:
+class Adviser(hooks.Observer):
     """An observer that forms an opinion of each jitted function of the user's own.
 
     Args:
@@ -80,12 +77,6 @@ class Adviser:
             found = [each for each in self._found.values() if each.to_do]
         return sorted(found, key=lambda each: -sum(a.saved or 0 for a in each if a.to_do))
 
-    def declared(self, fun: Any, info: Any) -> None:
-        """See `hooks.Observer`."""
-
-    def disabled(self) -> None:
-        """See `hooks.Observer`."""
-
     def requested(
         self, fun: Any, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any], params: Any
     ) -> None:
@@ -99,17 +90,21 @@ class Adviser:
         user = frames.user_frame(frame)
         if free < self._least or user is None:
             return
+        # Imported by the programs that need it: most donate what is large.
+        from donatree.advice.making import advice_from
+        from donatree.advice.recording import Recorded
+        from donatree.advice.site import site_at
+
         found, slots = request.request_of(fun, info, args, kwargs, params, frame, self._fault)
         if found.location is None or not frames.is_user_file(found.location.file):
             return
         key = found.function, str(found.location)
-        dialect = "equinox" if equinox.is_wrapper(fun) else "nnx" if nnx.is_wrapper(fun) else "jax"
         site = site_at(user, frame, found)
         with self._lock:
             sites = self._sites.setdefault(key, [])
             if site is not None and site not in sites:
                 sites.append(site)
-        recorded = Recorded(found, slots, params.params["jaxpr"], None, dialect)
+        recorded = Recorded(found, slots, params.params["jaxpr"], None, wrappers.dialect_of(fun))
         made = advice_from(recorded, sites, None, _MOST_LEAVES)
         with self._lock:
             self._found[key] = made
@@ -139,6 +134,8 @@ class Adviser:
             again, computation, found.request, found.slots, executable, seconds
         )
         recorded = dataclasses.replace(found, program=program)
+        from donatree.advice.making import advice_from
+
         made = advice_from(recorded, asked.sites, self._budget, _MOST_LEAVES)
         with self._lock:
             self._found[asked.key] = made
@@ -146,26 +143,6 @@ class Adviser:
     def fault(self, where: str, error: BaseException) -> None:
         """See `hooks.Observer`."""
         self._fault(where, error)
-
-
-def site_at(user: FrameType, frame: FrameType, found: Request) -> CallSite | None:
-    """The call statement in which a frame of the user's stands.
-
-    Args:
-        user: the frame.
-        frame: a frame inside JAX, below it.
-        found: tells the function's parameters.
-
-    Returns:
-        None where the source cannot be read.
-    """
-    place = call_of(user)
-    if place is None:
-        return None
-    source, call = place
-    arguments = calls.callers_arguments(frame)
-    shift = max(len(arguments[0]) - len(call.args), 0) if arguments is not None else 0
-    return site_of(CallFound(source, call, shift), found.positional, [source])
 
 
 def _size(aval: Any) -> int:

@@ -71,13 +71,12 @@ class Search:
         if key not in self._known:
             if not self._budget.allows(self._longest):
                 raise OutOfBudget("the budget was used up")
-            before = self._budget.left
             try:
-                with self._budget.spent():
+                with self._budget.spent() as one:
                     total = self._measure(key)
             except CannotBuild as error:
                 raise OutOfBudget(f"a changed program could not be compiled ({error})") from error
-            self._longest = max(self._longest, before - self._budget.left)
+            self._longest = max(self._longest, one.seconds)
             self.compiles += 1
             self._known[key] = total
         return self._known[key]

@@ -11,6 +11,7 @@ from typing import Literal
 from donatree.advice import elsewhere, rebinding
 from donatree.advice.after import Follower
 from donatree.advice.callers import CallFound
+from donatree.advice.reads import Reads
 from donatree.ledger import Location
 from donatree.source.binding import bindings, prefixes
 from donatree.source.scopes import binds, enclosing, parameters
@@ -98,7 +99,7 @@ def passing(
     here = source.scope(call)
     rebound = rebinding.rebound(source, call, written)
     if rebound is not None:
-        reader = Follower(source, here, written).in_statement(call)
+        reader = Follower(Reads(source, here, written)).in_statement(call)
         if reader is not None:
             return Passing("read", written, source.location(reader))
     held = elsewhere.held(source, call, scope, written)

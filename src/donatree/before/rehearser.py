@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-from donatree._jax import calls, equinox, frames, hooks, inner, nnx, reads, request
+from donatree._jax import calls, frames, hooks, inner, reads, request, wrappers
 from donatree.before import verdict
 from donatree.before.calls import Function, Watcher
 from donatree.before.choice import choose, passed_to, taken
@@ -30,7 +30,7 @@ class _Learnt:
     findings: tuple[Finding, ...] = ()
 
 
-class Rehearser:
+class Rehearser(hooks.Observer):
     """Watches the calls of the user's jitted functions; holds no array of the program.
 
     Args:
@@ -105,12 +105,6 @@ class Rehearser:
 
     # What the hooks tell.
 
-    def declared(self, fun: Any, info: Any) -> None:
-        """See `hooks.Observer`."""
-
-    def disabled(self) -> None:
-        """See `hooks.Observer`."""
-
     def requested(
         self, fun: Any, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any], params: Any
     ) -> None:
@@ -131,7 +125,7 @@ class Rehearser:
             self._names[name] = None
         if self.wishes and not wishes:
             return
-        dialect = "equinox" if equinox.is_wrapper(fun) else "nnx" if nnx.is_wrapper(fun) else "jax"
+        dialect = wrappers.dialect_of(fun)
         numbers = tuple(info.donate_argnums) if dialect != "equinox" else ()
         key = id(jaxpr)
         self._asked[key] = Function(found, slots, wishes, dialect, numbers)

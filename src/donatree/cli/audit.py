@@ -23,7 +23,7 @@ from donatree.cli.options import (
     put_patch,
     report_options,
 )
-from donatree.errors import TargetError
+from donatree.errors import TargetError, in_one_line
 from donatree.ledger import Account
 
 TARGET_HELP = """TARGET is file.py::name or package.module:name. The name stands for a function
@@ -184,7 +184,5 @@ def _load_module(place: str) -> ModuleType:
 def _where(error: BaseException) -> str:
     """The error in one line, with the place where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
-    text = str(error).strip()
-    first = text.splitlines()[0] if text else ""
     place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {first}".rstrip(": ") + place
+    return in_one_line(error) + place

@@ -28,10 +28,9 @@ Measured on JAX 0.5.3, 0.7.2, 0.10.2, 0.11.2 and 0.12.0.1 on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from donatree.findings.advised import Advised, finding
 from donatree.findings.rule import Rule, count
-from donatree.ledger import Finding, Location
+from donatree.ledger import Finding
 
 FAILING = """\
 import jax
@@ -55,41 +54,17 @@ def target():
 REPAIRED = FAILING.replace("jax.jit(train_step)", "jax.jit(train_step, donate_argnums=0)")
 
 
-def about(
-    function: str,
-    argument: str,
-    leaves: Sequence[str],
-    size: int,
-    saved: int,
-    measured: bool,
-    reasons: Sequence[str],
-    keyword: str,
-    location: Location | None,
-) -> Finding:
-    """The finding about an argument that ought to be donated.
-
-    Args:
-        function: the jitted function.
-        argument: the argument.
-        leaves: its leaves, largest first.
-        size: their bytes per device.
-        saved: bytes per device that its donation saves.
-        measured: whether that was measured by compiling.
-        reasons: why it ought to.
-        keyword: what to write.
-        location: where the function is defined.
-    """
-    how = "measured by compiling" if measured else "estimated from types"
-    return Finding(
-        code=RULE.code,
-        headline=f"`{argument}` of `{function}` is not donated and could be: "
-        f"{count(saved, 'byte')} of {count(size, 'byte')} per device",
-        leaves=tuple(leaves),
-        bytes=saved,
-        level="warning",
-        location=location,
-        notes=(*reasons, f"the bytes are {how}"),
-        help=f"write `{keyword}`",
+def about(advised: Advised) -> Finding:
+    """The finding about an argument that ought to be donated."""
+    saved, size = count(advised.saved, "byte"), count(advised.size, "byte")
+    how = "measured by compiling" if advised.measured else "estimated from types"
+    return finding(
+        RULE,
+        advised,
+        f"`{advised.argument}` of `{advised.function}` is not donated and could be: "
+        f"{saved} of {size} per device",
+        size=advised.saved,
+        notes=(*advised.reasons, f"the bytes are {how}"),
     )
 
 

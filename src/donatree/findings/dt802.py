@@ -26,10 +26,9 @@ It is found in the source of the call; `donatree run` sees the use itself, as DT
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from donatree.findings.advised import Advised, finding
 from donatree.findings.rule import Rule
-from donatree.ledger import Finding, Location
+from donatree.ledger import Finding
 
 FAILING = """\
 import jax
@@ -57,36 +56,15 @@ def target():
 REPAIRED = FAILING.replace("donate_argnums=(0, 1)", "donate_argnums=0")
 
 
-def about(
-    function: str,
-    argument: str,
-    leaves: Sequence[str],
-    size: int,
-    reason: str,
-    keyword: str,
-    location: Location | None,
-) -> Finding:
-    """The finding about a donated argument that is read after the call.
-
-    Args:
-        function: the jitted function.
-        argument: the argument.
-        leaves: its leaves, largest first.
-        size: their bytes per device.
-        reason: where it is read, in words.
-        keyword: what to write instead; empty where nothing is to be donated.
-        location: the place of the read.
-    """
-    instead = f"write `{keyword}`" if keyword else "donate nothing"
-    return Finding(
-        code=RULE.code,
-        headline=f"`{argument}` is donated to `{function}`, and read after the call",
-        leaves=tuple(leaves),
-        bytes=size,
-        level="warning",
-        location=location,
-        notes=(reason,),
-        help=f"{instead}, or keep a copy before the call",
+def about(advised: Advised) -> Finding:
+    """The finding about a donated argument that is read after the call."""
+    return finding(
+        RULE,
+        advised,
+        f"`{advised.argument}` is donated to `{advised.function}`, and read after the call",
+        size=advised.size,
+        notes=advised.reasons[:1],
+        help=f"{advised.write}, or keep a copy before the call",
     )
 
 

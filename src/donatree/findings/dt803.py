@@ -27,10 +27,9 @@ Another backend may place its copies otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from donatree.findings.advised import Advised, finding
 from donatree.findings.rule import Rule, count
-from donatree.ledger import Finding, Location
+from donatree.ledger import Finding
 
 FAILING = """\
 import jax
@@ -56,41 +55,20 @@ def target():
 REPAIRED = FAILING.replace("donate_argnums=(0, 1)", "donate_argnums=0")
 
 
-def about(
-    function: str,
-    argument: str,
-    leaves: Sequence[str],
-    size: int,
-    saved: int,
-    measured: bool,
-    reason: str,
-    keyword: str,
-    location: Location | None,
-) -> Finding:
-    """The finding about an argument that is donated for nothing.
+_UNMEASURED = "no array of the result has its type"
 
-    Args:
-        function: the jitted function.
-        argument: the argument.
-        leaves: its leaves, largest first.
-        size: their bytes per device.
-        saved: bytes per device that its donation saves: 0 or less.
-        measured: whether that was measured by compiling.
-        reason: what replaces it, in words.
-        keyword: what to write instead; empty where nothing is to be donated.
-        location: where the function is defined.
-    """
+
+def about(advised: Advised) -> Finding:
+    """The finding about an argument that is donated for nothing."""
+    saved = advised.saved
     does = f"costs {count(-saved, 'byte')} per device" if saved < 0 else "saves nothing"
-    how = "measured by compiling without it" if measured else "no array of the result has its type"
-    return Finding(
-        code=RULE.code,
-        headline=f"the donation of `{argument}` to `{function}` {does}",
-        leaves=tuple(leaves),
-        bytes=size,
-        level="warning",
-        location=location,
-        notes=(reason, how),
-        help=f"write `{keyword}`" if keyword else "donate nothing",
+    how = "measured by compiling without it"
+    return finding(
+        RULE,
+        advised,
+        f"the donation of `{advised.argument}` to `{advised.function}` {does}",
+        size=advised.size,
+        notes=(*advised.reasons[:1], how if advised.measured else _UNMEASURED),
     )
 
 

@@ -18,6 +18,7 @@ Where none of them speaks the gate says that it does not know.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from donatree.ledger import Entry, Gate
@@ -43,12 +44,13 @@ class Verdict:
     evidence: str
 
 
-def check(observation: Observation, entry: Entry) -> Verdict | None:
+def check(observation: Observation, entry: Entry, copied: int) -> Verdict | None:
     """The verdict on a granted leaf; None where nothing was read that could speak of it.
 
     Args:
         observation: with XLA's totals.
         entry: of a leaf that was granted.
+        copied: `observation.copied_bytes`, counted once for all leaves.
     """
     index, size = entry.leaf.flat_index, entry.bytes
     costly = observation.costly_copies(index)
@@ -62,10 +64,10 @@ def check(observation: Observation, entry: Entry) -> Verdict | None:
         return Verdict(False, "; ".join(map(_of_copy, costly)))
     if not size:
         return Verdict(True, "no bytes to save")
-    other = temp - observation.copied_bytes
+    other = temp - copied
     if other < size and (other < ALIGNMENT or other * _SMALL_PART <= size):
-        copied = " beside the copies of other leaves" if other < temp else ""
-        held = f"temporaries hold {other:,} bytes{copied}, too few for the leaf's {size:,}"
+        beside = " beside the copies of other leaves" if other < temp else ""
+        held = f"temporaries hold {other:,} bytes{beside}, too few for the leaf's {size:,}"
         return Verdict(True, held)
     copies = observation.placement.protections.get(index, ())
     found = "; ".join(map(_of_copy, copies)) if copies else "no copy protects it"
@@ -76,26 +78,31 @@ def check(observation: Observation, entry: Entry) -> Verdict | None:
     )
 
 
-def judge(entry: Entry, observation: Observation) -> Entry:
-    """An entry taken through the gate; unchanged where it was lost before."""
-    if entry.stopped_at is not None or entry.slot is None:
-        return entry
-    verdict = check(observation, entry)
-    if verdict is None:
-        return entry
-    return dataclasses.replace(
-        entry,
-        stopped_at=Gate.IN_PLACE if verdict.passed is False else None,
-        evidence={**entry.evidence, Gate.IN_PLACE.value: verdict.evidence},
-    )
+def judge(
+    entries: Sequence[Entry], observation: Observation
+) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+    """Takes the entries through the gate.
 
+    Args:
+        entries: after gate granted; those that were lost before stay as they are.
+        observation: with XLA's totals.
 
-def is_known(entry: Entry, observation: Observation) -> bool:
-    """Whether the gate could speak of a leaf that came to it."""
-    if entry.slot is None or entry.stopped_at not in (None, Gate.IN_PLACE):
-        return True
-    verdict = check(observation, entry)
-    return verdict is not None and verdict.passed is not None
+    Returns:
+        The entries, and those of them for which the gate does not know.
+    """
+    copied = observation.copied_bytes
+    judged, open_ = [], []
+    for entry in entries:
+        if entry.stopped_at is None and entry.slot is not None:
+            verdict = check(observation, entry, copied)
+            if verdict is not None:
+                stopped = Gate.IN_PLACE if verdict.passed is False else None
+                evidence = {**entry.evidence, Gate.IN_PLACE.value: verdict.evidence}
+                entry = dataclasses.replace(entry, stopped_at=stopped, evidence=evidence)
+            if verdict is None or verdict.passed is None:
+                open_.append(entry)
+        judged.append(entry)
+    return tuple(judged), tuple(open_)
 
 
 def _proved(saving: Saving, observation: Observation, entry: Entry) -> Verdict:

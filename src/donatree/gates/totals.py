@@ -30,23 +30,25 @@ def with_totals(
     if aliases is None and observation.header is not None:
         aliases = AliasMap.of(observation.header)
     other, notes = _accounts_for_every_byte(ledger.entries, observation, aliases)
-    ledger = _in_place(ledger, observation)
+    notes += _open_questions(observation)
+    if Gate.GRANTED in ledger.checked and not _runs_otherwise(observation):
+        entries, open_ = in_place.judge(ledger.entries, observation)
+        ledger = _in_place(ledger, entries, observation, is_open=bool(open_))
+        notes += _not_known(open_, observation)
     return dataclasses.replace(
         ledger,
         live=observation.live,
         undonated=observation.proof and observation.proof.undonated,
         alias_not_donated_bytes=other,
-        notes=(*notes, *_open_questions(observation), *_not_known(ledger, observation)),
+        notes=tuple(notes),
     )
 
 
-def _in_place(ledger: Ledger, observation: Observation) -> Ledger:
-    if Gate.GRANTED not in ledger.checked or _runs_otherwise(observation):
-        return ledger
-    entries = tuple(in_place.judge(entry, observation) for entry in ledger.entries)
-    checked = set(ledger.checked)
-    if all(in_place.is_known(entry, observation) for entry in entries):
-        checked.add(Gate.IN_PLACE)
+def _in_place(
+    ledger: Ledger, entries: Sequence[Entry], observation: Observation, is_open: bool
+) -> Ledger:
+    """The ledger with the gate's entries and findings."""
+    checked = {*ledger.checked, *(() if is_open else (Gate.IN_PLACE,))}
     entries, groups = kept_aside.explain(entries, observation)
     found = findings.of_groups(groups, observation)
     before = [each for each in ledger.findings if _still_true(each, entries)]
@@ -60,12 +62,11 @@ def _in_place(ledger: Ledger, observation: Observation) -> Ledger:
 
 def _with_copies(finding: Finding, entries: Sequence[Entry], observation: Observation) -> Finding:
     """A finding that named the cause of a copy before the copy was seen."""
-    lost = [
-        entry
-        for entry in entries
-        if entry.stopped_at is Gate.IN_PLACE and entry.path in finding.leaves
-    ]
-    if finding.code not in kept_aside.SAID_BEFORE or not lost:
+    if finding.code not in kept_aside.SAID_BEFORE:
+        return finding
+    mine = frozenset(finding.leaves)
+    lost = [each for each in entries if each.stopped_at is Gate.IN_PLACE and each.path in mine]
+    if not lost:
         return finding
     size = sum(entry.bytes for entry in lost)
     notes = (f"a copy takes {size:,} bytes back", *findings.of_copies(lost, observation))
@@ -78,12 +79,9 @@ def _still_true(finding: Finding, entries: Sequence[Entry]) -> bool:
     return finding.code != "DT408" or not told >= {*finding.leaves}
 
 
-def _not_known(ledger: Ledger, observation: Observation) -> list[str]:
-    if Gate.GRANTED not in ledger.checked or Gate.IN_PLACE in ledger.checked:
+def _not_known(open_: Sequence[Entry], observation: Observation) -> list[str]:
+    if not open_ or observation.live is None or observation.placement is None:
         return []
-    if observation.live is None or observation.placement is None or _runs_otherwise(observation):
-        return []
-    open_ = [each for each in ledger.entries if not in_place.is_known(each, observation)]
     size = sum(entry.bytes for entry in open_)
     how = "`--prove` compiles the program without donation and measures it"
     if observation.proof is not None:

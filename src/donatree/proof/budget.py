@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import Self
 
 
 class Budget:
@@ -67,11 +68,15 @@ class _Part(Budget):
 
 
 class _Spending:
+    """A block; `seconds` is what it took, once it has ended."""
+
     def __init__(self, budget: Budget, clock: Callable[[], float]) -> None:
         self._budget, self._clock = budget, clock
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._start = self._clock()
+        return self
 
     def __exit__(self, *error: object) -> None:
-        self._budget.take(self._clock() - self._start)
+        self.seconds = self._clock() - self._start
+        self._budget.take(self.seconds)

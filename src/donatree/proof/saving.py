@@ -53,10 +53,9 @@ def prove(
     """
     if not budget.allows(seconds):
         return None
-    left = budget.left
-    with budget.spent():
+    with budget.spent() as first:
         undonated = without(frozenset(entry.leaf.flat_index for entry in entries))
-    seconds = max(seconds, left - budget.left)  # JAX may have had the program's own in its cache
+    seconds = max(seconds, first.seconds)  # JAX may have had the program's own in its cache
     row = [entry for entry in entries if entry.slot is not None and entry.bytes]
     row.sort(key=lambda entry: (entry.leaf.flat_index in last, entry.leaf.flat_index))
     if not row:

@@ -8,24 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from donatree import fixes, gates
+from donatree import gates
 from donatree._jax import hooks, read, variant
 from donatree.errors import CannotBuild
+from donatree.fixes import attempts
 from donatree.ledger import Ledger, Live
 from donatree.observation import Observation, Proof
 from donatree.proof import saving
 from donatree.proof.budget import Budget
 
 _OF_PROOFS = 0.6  # part of the budget where there is something to cure as well
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """One compile: JAX's `MeshComputation`, its `MeshExecutable`, and the seconds it took."""
-
-    computation: Any
-    executable: Any
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +64,42 @@ class Proving:
         """A computation may be proved when it is compiled."""
         self._again[computation] = again
 
-    def prove(self, ledger: Ledger, observation: Observation, made: Made) -> Ledger:
+    def prove(
+        self,
+        ledger: Ledger,
+        observation: Observation,
+        computation: Any,
+        executable: Any,
+        seconds: float,
+    ) -> Ledger:
         """The ledger with XLA's totals and with what further compiles show.
 
         Args:
             ledger: after gate granted.
             observation: of the same compile, without totals.
-            made: the compile.
+            computation: JAX's `MeshComputation`.
+            executable: its `MeshExecutable`.
+            seconds: what the compile took.
         """
-        observation = read.with_totals(observation, made.executable.xla_executable)
-        again = self._again.pop(made.computation, None)
+        observation = read.with_totals(observation, executable.xla_executable)
+        plain = gates.with_totals(ledger, observation)
+        again = self._again.pop(computation, None)
         if again is None:
-            return gates.with_totals(ledger, observation)
+            return plain
         program = variant.Program(
-            lowering=again,
-            computation=made.computation,
-            request=observation.request,
-            slots=observation.slots,
-            executable=made.executable,
-            seconds=made.seconds,
+            again, computation, observation.request, observation.slots, executable, seconds
         )
         if self.keep:
-            self.kept = Examined(program, observation, gates.with_totals(ledger, observation))
+            self.kept = Examined(program, observation, plain)
         if observation.live is None or not ledger.entries:
-            return gates.with_totals(ledger, observation)
+            return plain
+        if not self.twin:
+            return self._with_fixes(plain, observation, program)
         try:
-            proof, note = None, None
-            if self.twin:
-                proof, note = self._proof(ledger, observation, program)
+            proof, note = self._proof(ledger, observation, program)
         except Exception as error:
             self._fault("prove", error)
-            return gates.with_totals(ledger, observation)
+            return plain
         observation = replace(observation, proof=proof)
         proved = gates.with_totals(ledger, observation)
         if note:
@@ -118,7 +115,7 @@ class Proving:
         try:
             with self.budget.spent():
                 deadline = time.monotonic() + self.budget.left
-                found = fixes.try_all(program, ledger, observation, deadline)
+                found = attempts.try_all(program, ledger, observation, deadline)
         except Exception as error:
             self._fault("fixes", error)
             return ledger

@@ -9,7 +9,7 @@ import traceback
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from donatree import gates
 from donatree._jax import facts, frames, hooks, inner, origins, promise, read, request, warning
@@ -19,13 +19,15 @@ from donatree.fixes import twins
 from donatree.ledger import Account, Fault, Ledger, Slot
 from donatree.observation import Observation, Request
 from donatree.origin.drift import Drift, Origin
-from donatree.proof.budget import Budget
 from donatree.watch.calls import Calls
 from donatree.watch.declared import Declared
 from donatree.watch.level import Level
 from donatree.watch.notebook import CellErrors
-from donatree.watch.proving import Made, Proving
 from donatree.watch.totals import Totals
+
+if TYPE_CHECKING:
+    from donatree.proof.budget import Budget
+    from donatree.watch.proving import Proving
 
 
 @dataclass(slots=True)
@@ -87,7 +89,11 @@ class Recorder:
         self._declared = Declared()
         self._warned = warning.Catcher() if catch_warning else None
         self._totals = Totals() if totals_later and prove is None else None
-        self.proving = Proving(prove, twin, self.fault) if prove is not None else None
+        self.proving: Proving | None = None
+        if prove is not None:
+            from donatree.watch.proving import Proving  # and all that changes programs
+
+            self.proving = Proving(prove, twin, self.fault)
         self._learnt: dict[tuple[str, str], list[int]] = {}
         self._stale: set[int] = set()
         self._compiles: list[Ledger] = []  # the ledgers as the compiles left them
@@ -267,8 +273,7 @@ class Recorder:
         ledger = judged
         if executable is not None:
             if self.proving is not None:
-                made = Made(computation, executable, seconds)
-                ledger = self.proving.prove(judged, observation, made)
+                ledger = self.proving.prove(judged, observation, computation, executable, seconds)
             elif self._totals is None:
                 observation = read.with_totals(observation, executable.xla_executable, self.places)
                 ledger = gates.with_totals(judged, observation)
