@@ -331,6 +331,7 @@ def _pmap() -> dict[str, Any]:
         "through_jit": trace.eqns[0].primitive.name in ("jit", "pjit"),
         "gone": [each.is_deleted() for each in (first, second, third)],
         "said": [said(ledger) for ledger in watched.ledgers],
+        "honoured": [ledger.entries[0].evidence.get("honoured") for ledger in watched.ledgers],
         "functions": [ledger.function for ledger in watched.ledgers],
     }
 

@@ -120,7 +120,7 @@ def _finding_before_in_place(entry: dict[str, Any], findings: list[dict[str, Any
     if entry["finding"] not in _BEFORE_IN_PLACE:
         return entry["finding"]
     others = (each for each in findings if entry["path"] in each["leaves"])
-    codes = [each["code"] for each in others if each["code"] not in _BEFORE_IN_PLACE]
+    codes = [each["code"] for each in others if each["code"] < "DT5"]
     return codes[0] if codes else _BEFORE_IN_PLACE[entry["finding"]]
 
 
