@@ -362,10 +362,10 @@ def test_nothing_is_kept_and_nothing_is_left() -> None:
     other = jax.device_put(state["w"], jax.devices()[0])
     view = np.asarray(state["n"])
     gc.collect()
-    before = len(jax.live_arrays())
+    before = len(jax.live_arrays())  # all counted below, none held: that would be a holder
     assert len(holders(state)) == 2
     assert len(ask(sys._getframe(), state=state)) >= 2
-    assert len(jax.live_arrays()) == before
+    assert len(jax.live_arrays()) <= before
     assert other is not None
     assert view.shape == ()
     del state, other, view
