@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
 
@@ -13,11 +14,15 @@ from donatree.ledger import (
     Fault,
     Finding,
     Gate,
+    Holding,
     Leaf,
     Ledger,
     Live,
     Location,
+    MadeCopy,
+    Refusal,
     Slot,
+    Target,
 )
 
 VERSIONS = {"donatree": "0.1.0", "jax": "0.12.0.1", "jaxlib": "0.12.0.1", "python": "3.13.1"}
@@ -242,6 +247,162 @@ def faulty() -> Account:
     return account(faults=(fault, fault), ended="ValueError: shapes do not match")
 
 
+GIB = 2**30
+V5E = Target(
+    "tpu:v5e:4x4", "tpu", "TPU v5 lite", 16, int(15.75 * GIB), "XLA refuses more than that"
+)
+H100 = Target("cuda:h100:1x1x8", "gpu", "NVIDIA H100", 8, int(79.11 * GIB), "its description")
+IN_PLACE = (Gate.ASKED, Gate.KEPT, Gate.MATCHED, Gate.GRANTED, Gate.IN_PLACE)
+
+
+def copied(path: str, size: int) -> Finding:
+    """The finding of a leaf that a copy takes back."""
+    return Finding(
+        "DT501",
+        f"the leaf is reused, but a copy protects a value that is still to be read: {size:,} bytes"
+        " not saved",
+        leaves=(path,),
+        bytes=size,
+        level="warning",
+        location=Location("no_such_file.py", 50),
+        help="let the last read of the old value come before the new one is written",
+    )
+
+
+def on_target(
+    target: Target | None,
+    devices: int,
+    *,
+    copies: bool = False,
+    pads_to: int = 1,
+    layers: int = 4,
+    total: int = 4 * GIB,
+) -> Ledger:
+    """A train step on a target: a counter drifts everywhere, a flipped buffer is copied or not."""
+    shapes = {"['attn']": (4096, 4096), "['mlp']": (4096, 16384), "['scale']": (4096,)}
+    places = {f"[{i}]{name}": shape for i in range(layers) for name, shape in shapes.items()}
+    lost = entry(
+        "state.step",
+        0,
+        spec("int32"),
+        stopped_at=Gate.MATCHED,
+        finding="DT402",
+        successor=spec("float32"),
+    )
+    rows = [lost]
+    for tree in ("params", "mu"):
+        rows += [
+            entry(f"state.{tree}{place}", len(rows) + i, spec("float32", *shape, devices=devices))
+            for i, (place, shape) in enumerate(places.items())
+        ]
+    flipped = entry(
+        "state.flipped",
+        len(rows),
+        spec("float32", 8192, 512, devices=devices),
+        stopped_at=Gate.IN_PLACE if copies else None,
+        finding="DT501" if copies else None,
+        evidence={"granted": "input_output_alias {25}", "in_place": "no copy protects it"},
+    )
+    rows = [_padded(row, pads_to) for row in (*rows, flipped)]
+    size = rows[-1].bytes
+    kept = sum(row.bytes for row in rows if row.slot)
+    made = MadeCopy("copy.7", size, ("state.flipped",), "the value that `rev` still reads")
+    drift = dataclasses.replace(DRIFT, bytes=rows[0].bytes)
+    return ledger(
+        rows,
+        *([copied("state.flipped", size)] if copies else []),
+        drift,
+        function="train_step",
+        signature="(state: State, tokens: int32[16,2048]) #9f02",
+        platform=target.platform if target else "cpu",
+        devices=devices,
+        target=target,
+        checked=IN_PLACE,
+        live=Live(total - 2**20, kept, kept, 2**20),
+        copies=(made,) if copies else (),
+    )
+
+
+def _padded(row: Entry, to: int) -> Entry:
+    array = dataclasses.replace(row.leaf.spec, bytes=-(-row.bytes // to) * to)
+    return dataclasses.replace(row, leaf=dataclasses.replace(row.leaf, spec=array))
+
+
+LARGEST = (
+    Holding("state.params[0..3]['mlp']", 6 * GIB, "f32[4,4096,16384]", "argument and output"),
+    Holding("state.mu[0..3]['mlp']", 6 * GIB, "f32[4,4096,16384]", "argument and output"),
+    Holding(
+        "transpose(jvp(dot_general))",
+        3 * GIB + 2**29,
+        "bf16[4,16,2048,16384]",
+        "temporary",
+        Location("train.py", 57),
+    ),
+)
+
+
+def targets() -> Account:
+    """One step on three targets: only the CPU copies a leaf, and the TPU has too little memory."""
+    tpu = on_target(V5E, 16, pads_to=512, total=int(19.86 * GIB))
+    note = "temporaries are an estimate: they depend on what the card itself would choose"
+    return account(
+        on_target(None, 1, copies=True),
+        dataclasses.replace(tpu, largest=LARGEST),
+        dataclasses.replace(on_target(H100, 8), notes=(note,)),
+        refusals=(
+            Refusal(
+                "evaluate", "(params, batch) #1", "cuda:h100:1x1x8", "a `pure_callback` inside"
+            ),
+            Refusal(
+                "evaluate", "(params, batch) #2", "cuda:h100:1x1x8", "a `pure_callback` inside"
+            ),
+        ),
+    )
+
+
+def one_target() -> Account:
+    """The same step on the TPU alone."""
+    tpu = on_target(V5E, 16, pads_to=512, total=int(19.86 * GIB))
+    return account(dataclasses.replace(tpu, largest=LARGEST))
+
+
+def many_targets() -> Account:
+    """Nine targets: too many for a column each; memory of one is not known, of one not read."""
+    names = ["v2:4x4", "v3:4x4", "v4:2x2x4", "v5e:4x4", "v5p:2x2x4", "v6e:4x4", "tpu7x:2x2x2"]
+    made = [
+        on_target(
+            Target(f"tpu:{name}", "tpu", f"TPU {name.split(':')[0]}", 16, (8 + 8 * i) * GIB),
+            16,
+            total=30 * GIB,
+        )
+        for i, name in enumerate(names)
+    ]
+    unread = dataclasses.replace(
+        on_target(dataclasses.replace(H100, name="cuda:mine.txt", memory=None), 16),
+        checked=IN_PLACE[:-1],
+        live=None,
+    )
+    entries = tuple(dataclasses.replace(e, evidence={}) for e in unread.entries)
+    unread = dataclasses.replace(unread, entries=entries)
+    nameless = on_target(dataclasses.replace(H100, memory=None), 16)
+    return account(on_target(None, 16, copies=True), *made, unread, nameless)
+
+
+def hostile_targets() -> Account:
+    """Targets, buffers and reasons with what a terminal or rich's markup would act on."""
+    name = "cuda:[red]\x1b[31m/漢字.txt"
+    target = Target(name, "gpu", "[b]\x1b[2J", 8, GIB, "`[/]`\x9b")
+    holding = Holding("state['[/]\x1b']", 3 * GIB, "f32[\x1b]", "\x1b[1m", Location("[b]\x1b", 1))
+    made = dataclasses.replace(
+        on_target(target, 8, copies=True, total=3 * GIB),
+        largest=(holding,),
+        copies=(MadeCopy("copy\x1b", 4, ("state['[red]\x1b']",), "\x1b", costs=False),),
+        notes=("[red]\x1b[31m",),
+    )
+    refusal = Refusal("<lambda>[red]\x1b", "", name, "it said [/] \x1b[31m `x`")
+    return account(on_target(None, 1), made, refusals=(refusal,))
+
+
 def everything() -> dict[str, Account]:
     """All of them, and the account in which no function asked for donation."""
     return {
@@ -253,4 +414,8 @@ def everything() -> dict[str, Account]:
         "faulty": faulty(),
         "nothing": account(),
         "empty": Account(),
+        "targets": targets(),
+        "one target": one_target(),
+        "many targets": many_targets(),
+        "hostile targets": hostile_targets(),
     }

@@ -28,14 +28,18 @@ from donatree.ledger import (
     FixStatus,
     Gate,
     Grade,
+    Holding,
     Label,
     Leaf,
     Ledger,
     Live,
     Location,
+    MadeCopy,
     Process,
+    Refusal,
     Slot,
     Tally,
+    Target,
 )
 from donatree.reports import Options, json, late, render
 
@@ -107,6 +111,18 @@ fixes = st.builds(
     many_texts,
 )
 lives = st.none() | st.builds(Live, sizes, sizes, sizes, sizes)
+targets = st.none() | st.builds(Target, texts, texts, maybe_text, sizes, maybe_size, maybe_text)
+copies = st.builds(
+    MadeCopy,
+    texts,
+    sizes,
+    many_texts,
+    texts,
+    many_texts,
+    st.none() | st.booleans(),
+    locations,
+)
+holdings = st.builds(Holding, texts, sizes, texts, texts, locations)
 ledgers = st.builds(
     Ledger,
     texts,
@@ -124,6 +140,9 @@ ledgers = st.builds(
     sizes,
     many_texts,
     several(fixes),
+    targets,
+    several(copies),
+    several(holdings),
 )
 processes = st.builds(
     Process,
@@ -145,6 +164,7 @@ accounts = st.builds(
     st.dictionaries(st.sampled_from(["donatree", "jax", "numpy"]), texts),
     maybe_text,
     several(processes),
+    refusals=several(st.builds(Refusal, texts, texts, texts, texts)),
 )
 
 
@@ -170,11 +190,25 @@ def full_document() -> dict:
         "help",
         (Label(place, "here", primary=True),),
     )
-    made = sample_accounts.ledger([row], finding, location=place, call=place, notes=("n",))
+    made = sample_accounts.ledger(
+        [row],
+        finding,
+        location=place,
+        call=place,
+        notes=("n",),
+        live=Live(8, 8, 4, 4),
+        target=Target("tpu:v5e:2x2", "tpu", "TPU v5 lite", 4, 2**34, "XLA refuses more"),
+        copies=(MadeCopy("copy.1", 4, ("state.w",), "a value", ("add",), True, place),),
+        largest=(Holding("state.w", 4, "f32[8]", "argument", place),),
+    )
     fault = Fault("w", "e", "t")
     process = Process(1, 2, "host", 42, "died", "process-0001.json", "ValueError")
     account = sample_accounts.account(
-        made, findings=(finding,), faults=(fault,), processes=(process,)
+        made,
+        findings=(finding,),
+        faults=(fault,),
+        processes=(process,),
+        refusals=(Refusal("step", "(state) #1", "cuda:h100", "host memory is not carried over"),),
     )
     return plain_json.loads(json.dumps(account))
 
@@ -243,6 +277,7 @@ def test_json_is_sorted_indented_and_ended_by_a_newline():
         '  "processes": [],\n'
         '  "program": "\\u00e9.py",\n'
         '  "python": null,\n'
+        '  "refusals": [],\n'
         '  "rehearsals": [],\n'
         '  "schema_version": 1,\n'
         '  "versions": {}\n'
@@ -301,6 +336,17 @@ def test_further_keys_are_welcome_everywhere():
             here["a_later_key"] = 1.5
     assert valid(document)
     assert json.loads(plain_json.dumps(document)).ledgers[0].entries[0].path == "state.w"
+
+
+def test_a_file_from_before_targets_is_still_read():
+    document = full_document()
+    later = {"target": None, "copies": (), "largest": (), "fits": None}
+    for key, empty in later.items():
+        assert document["ledgers"][0].pop(key) != empty
+    assert document.pop("refusals")
+    read = json.loads(plain_json.dumps(document))
+    assert {key: getattr(read.ledgers[0], key) for key in later} == later
+    assert read.refusals == ()
 
 
 @pytest.mark.parametrize(

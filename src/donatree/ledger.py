@@ -418,6 +418,123 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """The hardware that a program was compiled for on purpose, here or not.
+
+    Attributes:
+        name: as the user writes it: ``tpu:v5e:4x4``, ``cuda:h100``, ``host``.
+        platform: ``cpu``, ``gpu`` or ``tpu``.
+        kind: the name that its maker's compiler gives a device, for example ``TPU v5 lite``.
+        devices: how many of them the target has; a program may span fewer.
+        memory: bytes that a program may use on one device; None where that is not known.
+        memory_source: where that number is from, for example ``XLA refuses more``.
+    """
+
+    name: str
+    platform: str
+    kind: str | None = None
+    devices: int = 1
+    memory: int | None = None
+    memory_source: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The target as plain data."""
+        return {
+            "name": self.name,
+            "platform": self.platform,
+            "kind": self.kind,
+            "devices": self.devices,
+            "memory_bytes": self.memory,
+            "memory_source": self.memory_source,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCopy:
+    """A copy by which XLA takes back what the donation of some leaves would save.
+
+    Attributes:
+        instruction: its name in the compiled module.
+        bytes: per device.
+        leaves: paths of the leaves that it is for.
+        protects: what it keeps, in words.
+        readers: the operations that still read it, as JAX names them.
+        costs: whether it makes the program need more memory; None where that is not known.
+        location: the user's expression that it is for.
+    """
+
+    instruction: str
+    bytes: int
+    leaves: tuple[str, ...]
+    protects: str
+    readers: tuple[str, ...] = ()
+    costs: bool | None = None
+    location: Location | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The copy as plain data."""
+        return {
+            "instruction": self.instruction,
+            "bytes": self.bytes,
+            "leaves": list(self.leaves),
+            "protects": self.protects,
+            "readers": list(self.readers),
+            "costs": self.costs,
+            "location": self.location and str(self.location),
+            "place": self.location and self.location.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One of the largest buffers that a compiled program needs at once.
+
+    Attributes:
+        what: the path of the leaf or slot that it is, else the operation that computes it.
+        bytes: per device, as the target lays it out.
+        shape: XLA's text of its type, ``f32[1024,512]``.
+        role: ``argument``, ``output``, ``argument and output`` or ``temporary``.
+        location: the user's expression that a temporary is from.
+    """
+
+    what: str
+    bytes: int
+    shape: str
+    role: str
+    location: Location | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The buffer as plain data."""
+        return {
+            "what": self.what,
+            "bytes": self.bytes,
+            "shape": self.shape,
+            "role": self.role,
+            "location": self.location and str(self.location),
+            "place": self.location and self.location.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A function that could not be compiled for a target, and why, in one line."""
+
+    function: str
+    signature: str
+    target: str
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The refusal as plain data."""
+        return {
+            "function": self.function,
+            "signature": self.signature,
+            "target": self.target,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """The entries of one compiled function for one signature, with its totals.
 
@@ -437,6 +554,10 @@ class Ledger:
         alias_not_donated_bytes: the aliased bytes that belong to no donated leaf.
         notes: what the reader should know, for example what was left open.
         fixes: cures of the findings that were tried by compiling, those that held first.
+        target: the hardware that it was compiled for on purpose; None where that is what the
+            program runs on. Bytes of a target are those of its own padded layout.
+        copies: the copies by which XLA takes bytes back, in the order of the program.
+        largest: where the program does not fit, its largest buffers.
     """
 
     function: str
@@ -454,6 +575,16 @@ class Ledger:
     alias_not_donated_bytes: int = 0
     notes: tuple[str, ...] = ()
     fixes: tuple[Fix, ...] = ()
+    target: Target | None = None
+    copies: tuple[MadeCopy, ...] = ()
+    largest: tuple[Holding, ...] = ()
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the program's bytes fit a device of the target; None where not known."""
+        if self.live is None or self.target is None or self.target.memory is None:
+            return None
+        return self.live.total <= self.target.memory
 
     @property
     def alias_size_in_bytes(self) -> int | None:
@@ -547,6 +678,10 @@ class Ledger:
             "entries": [entry.to_dict() for entry in self.entries],
             "findings": [finding.to_dict() for finding in self.findings],
             "fixes": [fix.to_dict() for fix in self.fixes],
+            "target": self.target and self.target.to_dict(),
+            "fits": self.fits,
+            "copies": [copy.to_dict() for copy in self.copies],
+            "largest": [each.to_dict() for each in self.largest],
             "notes": list(self.notes),
         }
 
@@ -674,6 +809,7 @@ class Account:
         rehearsals: what `--before` learnt, one for each argument and call site.
         advice: on functions of which another argument ought to be donated, as plain data: what
             `AdviceList.to_dict` gives.
+        refusals: functions that could not be compiled for a target that was asked for.
     """
 
     ledgers: tuple[Ledger, ...] = ()
@@ -686,6 +822,7 @@ class Account:
     processes: tuple[Process, ...] = ()
     rehearsals: tuple[Rehearsal, ...] = ()
     advice: tuple[Mapping[str, Any], ...] = ()
+    refusals: tuple[Refusal, ...] = ()
 
     @property
     def promised(self) -> int:
@@ -726,6 +863,7 @@ class Account:
             "processes": [process.to_dict() for process in self.processes],
             "rehearsals": [rehearsal.to_dict() for rehearsal in self.rehearsals],
             "advice": [dict(each) for each in self.advice],
+            "refusals": [each.to_dict() for each in self.refusals],
         }
 
 

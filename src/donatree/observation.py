@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from donatree.hlo.header import Header
-from donatree.ledger import Leaf, Live, Location, Slot
+from donatree.ledger import Holding, Leaf, Live, Location, Slot, Target
 from donatree.origin.drift import Origin
 
 WhyNotAsked = Literal[
@@ -203,6 +203,12 @@ class Observation:
         shapes_only: some arguments had no sharding of their own, so one device was assumed.
         origins: where drifted leaves stopped being of their type, by the index of the slot; looked
             for only where there are such leaves.
+        target: the hardware that was compiled for on purpose; None where that is the program's own.
+        largest: where the program does not fit the target, its largest buffers.
+        elsewhere: of aliased leaves whose slot is in another memory, what was read, by flat index.
+        host_alias: bytes per device of the outputs that take the memory of arguments in host
+            memory, which `live` has not.
+        remarks: what the compile for a target leaves to be said.
     """
 
     request: Request
@@ -226,6 +232,11 @@ class Observation:
     compile_error: str | None = None
     shapes_only: bool = False
     origins: Mapping[int, Origin] = field(default_factory=dict)
+    target: Target | None = None
+    largest: tuple[Holding, ...] = ()
+    elsewhere: Mapping[int, str] = field(default_factory=dict)
+    host_alias: int = 0
+    remarks: tuple[str, ...] = ()
 
     @property
     def copied_bytes(self) -> int:

@@ -52,6 +52,7 @@ def judge(observation: Observation, locate: Locate | None = None) -> Ledger:
         devices=observation.devices,
         location=request.location,
         call=request.call,
+        target=observation.target,
     )
     return with_totals(ledger, observation, aliases)
 

@@ -30,6 +30,8 @@ def check(observation: Observation, granted: AliasMap, flat_index: int) -> tuple
     assert observation.parameter_of is not None
     number = observation.parameter_of[flat_index]
     alias = granted.aliases.get(number)
+    if flat_index in observation.elsewhere:
+        return False, observation.elsewhere[flat_index]
     if alias is not None:
         output = ", ".join(map(str, alias.output_index))
         return True, f"input_output_alias {{{output}}}: ({number}, {{}}, {alias.kind})"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from donatree import findings
 from donatree.gates import in_place
 from donatree.gates.granted import AliasMap
-from donatree.ledger import GATES, Entry, Finding, Gate, Ledger
+from donatree.ledger import GATES, Entry, Finding, Gate, Ledger, MadeCopy
 from donatree.observation import Observation
 from donatree.why import kept_aside
 
@@ -40,8 +40,32 @@ def with_totals(
         live=observation.live,
         undonated=observation.proof and observation.proof.undonated,
         alias_not_donated_bytes=other,
+        copies=_copies(observation),
+        largest=observation.largest,
         notes=tuple(notes),
     )
+
+
+def _copies(observation: Observation) -> tuple[MadeCopy, ...]:
+    """The copies by the granted leaves, each once, in the order in which they were found."""
+    if observation.placement is None:
+        return ()
+    paths = {leaf.flat_index: leaf.path for leaf in observation.request.leaves}
+    of: dict[str, list[str]] = {}
+    made: dict[str, MadeCopy] = {}
+    for leaf, protections in observation.placement.protections.items():
+        for each in protections:
+            of.setdefault(each.instruction, []).append(paths[leaf])
+            made[each.instruction] = MadeCopy(
+                each.instruction,
+                each.bytes,
+                tuple(of[each.instruction]),
+                each.protects,
+                each.readers,
+                each.at_peak,
+                each.location,
+            )
+    return tuple(made.values())
 
 
 def _in_place(
@@ -110,7 +134,7 @@ def _accounts_for_every_byte(
         return 0, []
     if aliases is None or live is None or observation.parameter_of is None:
         return 0, []
-    total = live.alias
+    total = live.alias + observation.host_alias
     index_of = {number: index for index, number in observation.parameter_of.items()}
     mine = {entry.leaf.flat_index for entry in entries}
     leaves = {leaf.flat_index: leaf for leaf in observation.request.leaves}
@@ -157,4 +181,4 @@ def _open_questions(observation: Observation) -> list[str]:
         notes.append(f"gate in place was not checked: {observation.placement_error}")
     if observation.jax_warning is not None:
         notes.append(f"JAX itself warned: {observation.jax_warning}")
-    return notes
+    return [*notes, *observation.remarks]

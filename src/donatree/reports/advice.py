@@ -41,6 +41,8 @@ def lines(advice: Mapping[str, Any], width: int) -> Iterator[Line]:
     place = advice["defined_at"]
     if place:
         header.append((clean(f" ({place['file']}:{place['line']})"), ""))
+    if advice.get("target"):
+        header.append((f" for {clean(advice['target'])}", "bold"))
     yield header
     calls: Sequence[str] = advice["calls"]
     if calls:

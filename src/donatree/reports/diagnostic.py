@@ -20,6 +20,7 @@ def lines(
     width: int = 100,
     functions: Sequence[str] = (),
     tried: Callable[[int], Iterable[Line]] | None = None,
+    targets: str | None = None,
 ) -> Iterator[Line]:
     """A finding with its place in the source, the leaves it speaks of, its facts and its help.
 
@@ -29,11 +30,13 @@ def lines(
         width: columns that notes and helps are wrapped to.
         functions: names of the functions that it concerns, where the reader cannot tell.
         tried: gives the lines of the fixes that were tried for it, by the columns of its gutter.
+        targets: the targets on which it was found, where there are others.
 
     Yields:
         ``error[DT402]: headline``, `` --> train.py:41``, the line of source where it can be read,
-        underlined where the columns are known, then ``= leaf:``, ``= in:``, ``= note:`` and
-        ``= help:``. A finding with labels has all of its places drawn instead of the one.
+        underlined where the columns are known, then ``= leaf:``, ``= in:``, ``= on:``,
+        ``= note:`` and ``= help:``. A finding with labels has all of its places drawn instead of
+        the one.
     """
     style = _STYLES[finding.level]
     code = clean(finding.code)
@@ -47,7 +50,7 @@ def lines(
         gutter = len(str(finding.location.line)) if source else 1
         yield [(" " * gutter + "--> ", "blue"), (clean(str(finding.location)), "")]
         yield from source
-    for word, text in _attached(finding, functions):
+    for word, text in _attached(finding, functions, targets):
         head: Line = [(" " * (gutter + 1) + "= ", "blue"), (f"{word}: ", HEAD)]
         yield from paragraph(text, width, head, gutter + 3 + len(word) + 2)
     if tried is not None:
@@ -73,7 +76,9 @@ def text(finding: Finding, width: int = 100) -> str:
     return "\n".join("".join(piece for piece, _ in line).rstrip() for line in made)
 
 
-def _attached(finding: Finding, functions: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _attached(
+    finding: Finding, functions: Sequence[str], targets: str | None
+) -> Iterator[tuple[str, str]]:
     if finding.leaves or finding.folded:
         folded = finding.folded or paths.fold(finding.leaves)
         word = "leaves" if len(finding.leaves) > 1 else "leaf"
@@ -84,6 +89,8 @@ def _attached(finding: Finding, functions: Sequence[str]) -> Iterator[tuple[str,
         yield "bytes", sizes.size(finding.bytes)
     if functions:
         yield "in", ", ".join(functions)
+    if targets:
+        yield "on", targets
     for note in finding.notes:
         yield "note", note
     if finding.help:

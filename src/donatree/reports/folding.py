@@ -31,19 +31,21 @@ class Row:
     rest: Sequence[Entry] = ()  # what a row without a view stands for
 
 
-def rows(ledger: Ledger, *, expand: bool = False) -> list[Row]:
+def rows(ledger: Ledger, *, expand: bool = False, budget: int = MAX_LINES) -> list[Row]:
     """Chooses the rows of a ledger's tree.
 
     Args:
         ledger: the ledger.
         expand: a row for every leaf, nothing folded.
+        budget: how many rows there may be without ``expand``; fewer where nothing is lost.
 
     Returns:
         The rows in the order of the page. Each donated leaf is counted in just one row that is
         not ``opened``.
     """
     top = [Row(view, 0) for view in nodes.roots(ledger.entries)]
-    budget = MAX_LINES if ledger.lost else _MAX_LINES_KEPT
+    if not ledger.lost:
+        budget = min(budget, _MAX_LINES_KEPT)
     if expand or len(ledger.entries) <= budget:
         _open_all(top)
         rows = list(_in_order(top))

@@ -62,3 +62,20 @@ def leaves(n: int) -> str:
         ('1 leaf', '2 leaves')
     """
     return count(n, "leaf", "leaves")
+
+
+def of(part: int, whole: int) -> str:
+    """Two figures that are compared, in one unit where both have it.
+
+    Exact where the two would read the same and are not.
+
+    Example:
+        >>> of(3 * 2**29, 4 * 2**30), of(5, 2**20), of(2**30 + 1, 2**30)
+        ('1.50 of 4.00 GiB', '5 bytes of 1.00 MiB', '1,073,741,825 of 1,073,741,824 bytes')
+    """
+    first, second = short(part), short(whole)
+    if first == second and part != whole:
+        return f"{part:,} of {exact(whole)}"
+    figure, _, unit = first.rpartition(" ")
+    same = unit.removesuffix("s") == second.rpartition(" ")[2].removesuffix("s")
+    return f"{figure} of {second}" if same else f"{first} of {second}"

@@ -17,15 +17,21 @@ from donatree.reports import (
     advice,
     faults,
     findings,
+    fit,
     fixes,
     funnel,
+    hardware,
+    per_device,
     processes,
+    refusals,
     rehearsals,
+    side_by_side,
     sizes,
     streams,
     tree,
 )
 from donatree.reports.console import Document, put
+from donatree.reports.group import Group, groups, targets
 from donatree.reports.text import (
     ASCII,
     BAD,
@@ -81,6 +87,7 @@ def document(account: Account, options: Options) -> Document:
         _title(account, width),
         *_ledgers(account.ledgers, marks, width, options),
         *([_nothing_donated(account, width)] if _is_empty(account) else []),
+        refusals.lines(account, width),
         rehearsals.lines(account, width),
         *findings.sections(account, marks, width, options.evidence),
         *(advice.lines(each, width) for each in account.advice),
@@ -110,27 +117,33 @@ def _title(account: Account, width: int) -> Iterator[Line]:
 def _ledgers(
     ledgers: Sequence[Ledger], marks: Marks, width: int, options: Options
 ) -> Iterator[Iterator[Line]]:
-    """Every ledger; of a function with many signatures the first, the worst and a count."""
-    of_function: dict[object, list[Ledger]] = {}
-    for ledger in ledgers:
-        of_function.setdefault((ledger.function, ledger.location), []).append(ledger)
-    for group in of_function.values():
-        shown = group
-        if len(group) > _MANY_SIGNATURES and not options.expand:
-            worst = max(group, key=lambda ledger: ledger.promised - ledger.kept_in_place)
-            shown = [group[0]] if worst is group[0] else [group[0], worst]
-        for ledger in shown:
-            yield _ledger(ledger, marks, width, options)
-        if len(shown) < len(group):
-            yield _other_signatures([each for each in group if each not in shown], width)
+    """Every program; of a function with many signatures the first, the worst and a count."""
+    of_function: dict[object, list[Group]] = {}
+    for each in groups(ledgers):
+        of_function.setdefault((each.first.function, each.first.location), []).append(each)
+    for made in of_function.values():
+        shown = made
+        if len(made) > _MANY_SIGNATURES and not options.expand:
+            worst = max(made, key=lambda group: group.promised - group.kept_in_place)
+            shown = [made[0]] if worst is made[0] else [made[0], worst]
+        for group in shown:
+            if len(group.ledgers) == 1:
+                yield _ledger(group.first, marks, width, options)
+            else:
+                yield side_by_side.lines(
+                    group, marks, width, expand=options.expand, evidence=options.evidence
+                )
+        if len(shown) < len(made):
+            yield _other_signatures([each for each in made if each not in shown], width)
 
 
-def _other_signatures(rest: Sequence[Ledger], width: int) -> Iterator[Line]:
-    kept = sum(ledger.kept_in_place for ledger in rest)
-    promised = sum(ledger.promised for ledger in rest)
-    name = clean(rest[0].function)
+def _other_signatures(rest: Sequence[Group], width: int) -> Iterator[Line]:
+    kept = sum(group.kept_in_place for group in rest)
+    promised = sum(group.promised for group in rest)
+    name = clean(rest[0].first.function)
+    together = " over all targets" if any(len(each.ledgers) > 1 for each in rest) else ""
     text = (
-        f"{len(rest):,} more signatures of `{name}`: {kept:,} of {promised:,} bytes; "
+        f"{len(rest):,} more signatures of `{name}`: {kept:,} of {promised:,} bytes{together}; "
         "`--expand` shows them"
     )
     yield from paragraph(text, width, [("and ", HEAD)], 4)
@@ -140,8 +153,8 @@ def _ledger(ledger: Ledger, marks: Marks, width: int, options: Options) -> Itera
     header: Line = [(clean(ledger.function), "bold cyan")]
     if ledger.location:
         header.append((f" ({clean(str(ledger.location))})", ""))
-    where = [ledger.platform] if ledger.platform else []
-    where += [sizes.count(ledger.devices, "device")] if ledger.devices > 1 else []
+    where = [hardware.name_of(ledger)] if ledger.target else []
+    where += filter(None, [hardware.device_of(ledger)])
     header.append((f"  {', '.join(where)}" if where else "", DIM))
     yield header
     signature = clean(ledger.signature)
@@ -155,12 +168,17 @@ def _ledger(ledger: Ledger, marks: Marks, width: int, options: Options) -> Itera
         shown = sizes.size(ledger.promised_global)
         yield [(f"  bytes are per device; the whole arrays have {shown}", DIM)]
     yield from _alias_size(ledger)
+    yield from _live(ledger, width)
     yield from _saved(ledger)
     if ledger.entries:
         yield [("", "")]
         yield from _indented(
             tree.lines(ledger, marks, width - 2, expand=options.expand, evidence=options.evidence)
         )
+    too_large = list(fit.lines(ledger, marks, width - 2))
+    if too_large:
+        yield [("", "")]
+        yield from _indented(too_large)
     yield from fixes.together(ledger.fixes, ledger.devices, width, evidence=options.evidence)
     for note in ledger.notes:
         yield from paragraph(note, width, [("  = ", "blue"), ("note: ", HEAD)], 10)
@@ -188,6 +206,16 @@ def _alias_size(ledger: Ledger) -> Iterator[Line]:
     yield line
 
 
+def _live(ledger: Ledger, width: int) -> Iterator[Line]:
+    """Of a target, live memory against what a device has; what its own layout adds."""
+    if ledger.target is None:
+        return
+    yield from _indented(per_device.padding(ledger, width - 2))
+    found = fit.verdict(ledger)
+    if found:
+        yield [("  live memory per device ", DIM), *found]
+
+
 def _saved(ledger: Ledger) -> Iterator[Line]:
     """What donation saves the whole call, where that was measured."""
     if ledger.live is None or ledger.undonated is None or ledger.saved is None:
@@ -207,7 +235,7 @@ def _saved(ledger: Ledger) -> Iterator[Line]:
 
 
 def _is_empty(account: Account) -> bool:
-    return not account.ledgers and not account.rehearsals
+    return not (account.ledgers or account.rehearsals or account.refusals)
 
 
 def _nothing_donated(account: Account, width: int) -> Iterator[Line]:
@@ -228,13 +256,19 @@ def _nothing_donated(account: Account, width: int) -> Iterator[Line]:
 
 
 def _totals(account: Account) -> Iterator[Line]:
-    if len(account.ledgers) < 2:
-        return
+    names = targets(account.ledgers)
+    for name in names:
+        mine = [each for each in account.ledgers if hardware.name_of(each) == name]
+        if len(mine) > 1:
+            yield _total(Account(ledgers=tuple(mine)), f" on {name}" if len(names) > 1 else "")
+
+
+def _total(account: Account, where: str) -> Line:
     all_leaves = sum(len(ledger.entries) for ledger in account.ledgers)
     lost = sum(len(ledger.lost) for ledger in account.ledgers)
     percent = int(account.fraction * 1000) / 10  # rounded down: 100 means all
-    yield [
-        (f"all {len(account.ledgers):,} compiled functions: ", HEAD),
+    return [
+        (f"all {len(account.ledgers):,} compiled functions{where}: ", HEAD),
         (
             f"{account.kept_in_place:,} of {account.promised:,} bytes ({percent}%), "
             f"{all_leaves - lost:,} of {sizes.leaves(all_leaves)}",

@@ -46,31 +46,33 @@ def lines(
         At most about 40 lines without ``expand`` and ``evidence``, fewer where nothing is lost.
     """
     rows = folding.rows(ledger, expand=expand)
-    table = [(row, _label(row), _bytes(row)) for row in rows]
-    labels = [width_of(label) for _, label, figure in table if figure]
+    table = [(row, label(row), _bytes(row)) for row in rows]
+    labels = [width_of(name) for _, name, shown in table if shown]
     column = min(max(labels, default=0), max(width * 3 // 5, 24))
-    figures = max((cells(figure) for _, _, figure in table), default=0)
-    for row, label, figure in table:
-        if not figure:
-            yield label
+    figures = max((cells(shown) for _, _, shown in table), default=0)
+    for row, name, shown in table:
+        if not shown:
+            yield name
             continue
-        gap = " " * max(column - width_of(label), 0)
-        line: Line = [*label, (f"{gap}  {' ' * (figures - cells(figure))}{figure}  ", "")]
+        gap = " " * max(column - width_of(name), 0)
+        line: Line = [*name, (f"{gap}  {' ' * (figures - cells(shown))}{shown}  ", "")]
         room = max(width - width_of(line), _LEAST_SLOT)
         yield line + (_verdict(row.view, marks, room, expand) if row.view else _rest(row, marks))
         entry = row.view.first.entry if row.view and row.view.leaves == 1 else None
         if evidence and entry:
             indent = "  " * (row.depth + 2)
-            for gate, read in _in_gate_order(entry.evidence):
+            for gate, read in in_gate_order(entry.evidence):
                 yield [(f"{indent}{clean(gate.replace('_', ' '))}: {clean(read)}", DIM)]
 
 
-def _in_gate_order(evidence: Mapping[str, str]) -> list[tuple[str, str]]:
+def in_gate_order(evidence: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What was read of a leaf, by the name of the gate."""
     order = {gate.value: gate.position for gate in Gate}
     return sorted(evidence.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
 
 
-def _label(row: Row) -> Line:
+def label(row: Row) -> Line:
+    """The indented name of a row, with the type of a leaf or how many leaves it stands for."""
     indent = "  " * row.depth
     if row.view is None:
         number = sizes.count(len(row.rest), "more leaf", "more leaves")

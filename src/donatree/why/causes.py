@@ -181,9 +181,12 @@ def _drift(leaf: ArraySpec, successor: Slot, observation: Observation) -> tuple[
         return "DT401", ""
     if slot.memory_kind != leaf.memory_kind:
         return "DT304", f"{leaf.memory_kind} -> {slot.memory_kind}"
-    if slot.sharding != leaf.sharding or slot.local_shape != leaf.local_shape:
-        code = "DT404" if _is_given(successor, observation) else "DT405"
-        return code, f"{leaf.sharding} -> {slot.sharding}"
+    given = _is_given(successor, observation)
+    # Of what was compiled for other hardware the shards are known, and not what they are called.
+    unknown = slot.sharding is None and observation.target is not None and not given
+    if slot.local_shape != leaf.local_shape or (slot.sharding != leaf.sharding and not unknown):
+        other = f"shards of {list(slot.local_shape)}" if unknown else slot.sharding
+        return ("DT404" if given else "DT405"), f"{leaf.sharding} -> {other}"
     if slot.layout != leaf.layout:
         return "DT406", f"{leaf.layout or 'row-major'} -> {slot.layout or 'row-major'}"
     return None
