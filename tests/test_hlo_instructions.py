@@ -397,3 +397,35 @@ def test_damaged_text_gives_instructions_or_an_error(seed: int):
     except HloError as error:
         problem = str(error)
     assert "\n" not in problem
+
+
+# Elements without an instruction
+
+
+SUGARED = """ENTRY %main (x: f32[4]) -> f32[4] {
+  %x = f32[4]{0} parameter(0)
+  %pair = (f32[4]{0}, (f32[8]{0}, f32[4]{0})) custom-call(%x), custom_call_target="f"
+  %twice = f32[4]{0} add(%pair#0, %pair#1#1)
+  ROOT %copy = f32[4]{0} copy(%pair#0)
+}"""
+
+
+def test_elements_that_the_text_names_without_an_instruction_are_found():
+    entry = read_entry(SUGARED)
+    inner = entry["pair#1#1"]
+    assert (inner.opcode, inner.index, inner.operands) == ("get-tuple-element", 1, ("pair#1",))
+    assert inner.shape.text == "f32[4]{0}"
+    assert "pair#1#1" in entry
+    assert "pair#2" not in entry
+    assert "nothing#0" not in entry
+    assert [each.name for each in entry.users("pair")] == ["pair#0", "pair#1"]
+    assert [each.name for each in entry.users("pair#0")] == ["twice", "copy"]
+    assert [each.name for each in entry.users("pair#1")] == ["pair#1#1"]
+    with pytest.raises(InstructionError, match="no instruction `pair#0#0`"):
+        entry["pair#0#0"]
+
+
+def test_names_of_elements_of_elements_without_end_are_no_elements():
+    entry = read_entry(SUGARED.replace("%pair#1#1", "%pair" + "#1" * 5000))
+    assert [each.name for each in entry.users("pair")] == ["pair#0"]
+    assert "pair" + "#1" * 5000 not in entry

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from donatree.hlo.alias import Alias
-from donatree.hlo.assignment import Assignment
 from donatree.hlo.flow import Value, destinations, origin
 from donatree.hlo.frames import Frame
 from donatree.hlo.instructions import EntryComputation, Instruction
@@ -14,6 +14,14 @@ from donatree.hlo.shape import EntryShape, Index
 
 _COPIES = ("copy", "copy-start")
 _FAST_MEMORY = 1  # where a TPU stages values
+
+
+class Peaks(Protocol):
+    """A buffer assignment that tells what it has at its peak, from a message or from a text."""
+
+    def at_peak(self, values: Sequence[tuple[str, Index]]) -> tuple[bool | None, ...]:
+        """Which of some values take up temporary memory that would not be needed without them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,7 @@ def find_copies(entry: EntryComputation, aliases: Iterable[Alias]) -> tuple[Copy
     return tuple(copy for each in candidates if (copy := search.judge(each)) is not None)
 
 
-def at_peak(copies: Sequence[Copy], assignment: Assignment | None) -> tuple[bool | None, ...]:
+def at_peak(copies: Sequence[Copy], assignment: Peaks | None) -> tuple[bool | None, ...]:
     """Which copies take up temporary memory that would not be needed without them.
 
     The memory in question is that of `Copy.held`. It counts where it is in use when the temporaries
@@ -99,7 +107,8 @@ def at_peak(copies: Sequence[Copy], assignment: Assignment | None) -> tuple[bool
 
     Args:
         copies: all that `find_copies` found; one of them does not excuse another.
-        assignment: the buffer assignment of the same module, None where there is none.
+        assignment: the buffer assignment of the same module, an `Assignment` or a
+            `TimedAssignment`; None where there is none.
 
     Returns:
         The answer to each copy, None where the assignment does not tell.

@@ -81,6 +81,17 @@ class InstructionError(HloError):
         return f"line {self.line}, column {self.position}"
 
 
+class AssignmentError(InstructionError):
+    """The text of a buffer assignment, or of live ranges, that cannot be read.
+
+    Attributes:
+        position: column in the line, from 0, at most the length of the line.
+        line: number of the line in the text, from 1.
+    """
+
+    _subject = "buffer assignment"
+
+
 class ProtoError(HloError):
     """A protobuf message that cannot be read.
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
+from donatree.hlo.elements import element_of, split_element
 from donatree.hlo.error import InstructionError
 from donatree.hlo.frames import Frame, Frames
 from donatree.hlo.instruction import Instruction, name_of, operands_of, read_instruction
@@ -54,7 +55,7 @@ class EntryComputation:
         return map(self._at, range(len(self)))
 
     def __contains__(self, name: str) -> bool:
-        return name in self._positions
+        return name in self._positions or self._element(name) is not None
 
     def __getitem__(self, name: str) -> Instruction:
         """The instruction of that name.
@@ -64,6 +65,8 @@ class EntryComputation:
         """
         position = self._positions.get(name)
         if position is None:
+            if element := self._element(name):
+                return element
             problem = f"the entry computation has no instruction `{name[:60]}`"
             raise InstructionError.at("", 0, problem, self._line_number(0))
         return self._at(position)
@@ -109,7 +112,8 @@ class EntryComputation:
 
         The first question reads the operands of all lines.
         """
-        return tuple(map(self._at, self._users.get(name, ())))
+        elements = tuple(self[each] for each in self._elements.get(name, ()))
+        return (*elements, *map(self._at, self._users.get(name, ())))
 
     def computed_in(self, call: Instruction) -> Instruction | None:
         """The instruction inside the computation of a ``call`` whose value the call gives.
@@ -130,6 +134,14 @@ class EntryComputation:
         line = self._text[root:end].partition("\n")[0]
         number = self._text.count("\n", 0, root) + 1
         return read_instruction(line, 0, number, self._frames, self._shapes)
+
+    def computation(self, name: str) -> EntryComputation | None:
+        """Another computation of the module's text, read as this one is; None where it is not."""
+        start = self._text.find(f"\n%{name} ") + 1
+        end = self._text.find("\n}", start)
+        if not start or end < 0:
+            return None
+        return EntryComputation(f"{_ENTRY}{self._text[start : end + 2]}")
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -170,6 +182,23 @@ class EntryComputation:
             for operand in dict.fromkeys(operands):
                 answer[operand].append(position)
         return answer
+
+    @cached_property
+    def _elements(self) -> dict[str, dict[str, None]]:
+        """The elements that the text names without an instruction, by the tuple's name."""
+        answer: dict[str, dict[str, None]] = defaultdict(dict)
+        for name in self._users if "#" in self._text else ():
+            while found := split_element(name):
+                answer[found[0]][name] = None
+                name = found[0]
+        return answer
+
+    def _element(self, name: str) -> Instruction | None:
+        """The instruction that a name like ``while.6#1`` stands for."""
+        found = split_element(name)
+        if found is None or found[0] not in self:
+            return None
+        return element_of(self[found[0]], found[1])
 
     def _at(self, position: int) -> Instruction:
         instruction = self._read.get(position)
