@@ -34,9 +34,9 @@ from donatree.advice.recording import Recorded, record
 from donatree.advice.running import Adviser
 from donatree.advice.search import Search
 from donatree.advice.statement import site_of
-from donatree.cli.audit import resolve
 from donatree.errors import CannotBuild, TargetError
 from donatree.ledger import Location
+from donatree.named import resolve
 from donatree.proof.budget import Budget
 from donatree.source.tree import Source, source_of
 from programs import donatree as run_donatree

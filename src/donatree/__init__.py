@@ -23,6 +23,7 @@ from donatree.ledger import Entry as Entry
 from donatree.ledger import Finding as Finding
 from donatree.ledger import Gate as Gate
 from donatree.ledger import Ledger as Ledger
+from donatree.targets.context import target as target
 from donatree.watch import Watched as Watched
 from donatree.watch import watch as watch
 from donatree.whole import whole as whole
@@ -47,6 +48,7 @@ __all__ = [
     "holders",
     "prove",
     "require",
+    "target",
     "twins",
     "watch",
     "whole",

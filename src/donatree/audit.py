@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from donatree.errors import DonationError, TargetError
+from donatree.errors import DonationError, DonatreeError, TargetError
 from donatree.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -136,6 +135,7 @@ def _through(
             f"`{stages.name_of(step)}` is not jitted: audit needs what `jax.jit` returns, with a "
             "`lower` method"
         )
+    refused = None
     thread = threading.get_ident()
     recorder = Recorder(everything=True, thread=thread, prove=budget, twin=twin)
     if recorder.proving is not None:
@@ -152,12 +152,19 @@ def _through(
                 lowered = stages.lower(step, args, kwargs, afresh=True)
                 computation = stages.computation_of(lowered)
             recorder.associate(computation)
-            with contextlib.suppress(Exception):  # the ledger says what ended the compile
-                lowered.compile()
+            with stages.aimed():
+                try:
+                    lowered.compile()
+                except DonatreeError as error:
+                    refused = error  # it cannot be compiled for the target
+                except Exception:
+                    pass  # the ledger says what ended it
         finally:
             recorder.stop()
     for fault in recorder.faults:
         raise RuntimeError(f"donatree failed in {fault.where}: {fault.error}\n{fault.traceback}")
+    if refused is not None:
+        raise refused
     ledger = recorder.ledgers[-1]
     more = (finding for each in inner for finding in each.findings)
     ledger = dataclasses.replace(ledger, findings=(*ledger.findings, *more))

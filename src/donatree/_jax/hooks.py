@@ -48,6 +48,17 @@ class Lowering:
     kwargs: dict[str, Any]
 
 
+class Elsewhere(Protocol):
+    """Who compiles in XLA's stead, for other devices than those that JAX has here."""
+
+    platform: str
+    """What JAX is to lower for: `tpu` or `cuda`."""
+
+    def compile(self, computation: Any) -> Any:
+        """What stands for the executable of a `MeshComputation` that was lowered for `platform`."""
+        ...
+
+
 class Observer(Protocol):
     """Somebody who watches; every method is called on the thread that traces or compiles.
 
@@ -75,6 +86,10 @@ class Observer(Protocol):
 
     def fault(self, where: str, error: BaseException) -> None:
         """The observer itself failed in `where`; the program goes on."""
+
+
+class _Nobody(Observer):
+    """Watches nothing."""
 
 
 _lock = threading.Lock()
@@ -127,10 +142,11 @@ def afresh() -> Iterator[None]:
     """
     from jax._src.interpreters import mlir
 
-    original = mlir.LoweringParameters
+    original: Any = mlir.LoweringParameters
+    base: Any = getattr(original, "base", original)  # where this is inside of another one
     thread = threading.get_ident()
 
-    class Unlike(original):
+    class Unlike(base):
         __slots__ = ()
 
         def __eq__(self, other: object) -> bool:
@@ -142,6 +158,7 @@ def afresh() -> Iterator[None]:
         kind = Unlike if threading.get_ident() == thread else original
         return kind(*args, **kwargs)
 
+    vars(parameters)["base"] = base
     with _lock:
         mlir.LoweringParameters = parameters
     try:
@@ -149,6 +166,52 @@ def afresh() -> Iterator[None]:
     finally:
         with _lock:
             mlir.LoweringParameters = original
+
+
+@contextlib.contextmanager
+def elsewhere(other: Elsewhere) -> Iterator[None]:
+    """What donatree lowers on this thread is lowered for other devices and compiled by `other`.
+
+    What the user's code runs meanwhile runs here; see `aimed`. JAX lowers for a platform that it
+    has no device of, with the devices that it has as stand-ins (`lowering_platforms`, the way of
+    `jax.export`); the StableHLO is the same text as with the platform's own compile-only devices
+    (measured on JAX 0.12 for a training step on 16 TPUs).
+    """
+    before = getattr(_own, "aim", None)
+    nobody = _Nobody()
+    attach(nobody)  # the wrappers are to be there also where nobody watches
+    _own.aim = other
+    try:
+        yield
+    finally:
+        _own.aim = before
+        detach(nobody)
+
+
+def aim() -> str | None:
+    """The platform that `elsewhere` says on this thread; None where it was not said."""
+    found = getattr(_own, "aim", None)
+    return found and found.platform
+
+
+@contextlib.contextmanager
+def aimed() -> Iterator[None]:
+    """What JAX lowers and compiles inside is the program that donatree looks at.
+
+    It goes to where `elsewhere` says, if that was said. What JAX runs while it traces the program
+    does not.
+    """
+    other = getattr(_own, "aim", None)
+    if other is None:
+        yield
+        return
+    before = getattr(_own, "elsewhere", None), getattr(_own, "tracing", False)
+    _own.elsewhere, _own.tracing = other, False
+    try:
+        with afresh():
+            yield
+    finally:
+        _own.elsewhere, _own.tracing = before
 
 
 def tell(method: str, *arguments: Any) -> None:
@@ -220,7 +283,11 @@ def _wrap_parse(original: Any) -> Any:
 def _wrap_infer_params(original: Any) -> Any:
     @functools.wraps(original)
     def _infer_params(fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
-        result = original(fun, ji, args, kwargs)
+        before, _own.tracing = getattr(_own, "tracing", False), True
+        try:
+            result = original(fun, ji, args, kwargs)
+        finally:
+            _own.tracing = before
         tell("requested", fun, ji, args, kwargs, result[0])
         return result
 
@@ -230,6 +297,9 @@ def _wrap_infer_params(original: Any) -> Any:
 def _wrap_lower(original: Any) -> Any:
     @functools.wraps(original)
     def lower_sharding_computation(closed_jaxpr: Any, *args: Any, **kwargs: Any) -> Any:
+        other = getattr(_own, "elsewhere", None)
+        if other is not None and not getattr(_own, "tracing", False):
+            kwargs["lowering_platforms"] = (other.platform,)
         computation = original(closed_jaxpr, *args, **kwargs)
         again = Lowering(original, (closed_jaxpr, *args), kwargs)
         tell("lowered", closed_jaxpr, computation, again)
@@ -242,8 +312,12 @@ def _wrap_compile(original: Any) -> Any:
     @functools.wraps(original)
     def compile_computation(self: Any, *args: Any, **kwargs: Any) -> Any:
         start = time.monotonic()
+        other = getattr(_own, "elsewhere", None)
         try:
-            executable = original(self, *args, **kwargs)
+            if other is not None and other.platform in self._platforms:
+                executable = other.compile(self)
+            else:
+                executable = original(self, *args, **kwargs)
         except Exception as error:
             tell("compiled", self, None, error, time.monotonic() - start)
             raise

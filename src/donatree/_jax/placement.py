@@ -55,6 +55,8 @@ def read(observation: Observation, loaded: Any, statistics: Any) -> Placement | 
         assignment = None
         if copies and proto:
             assignment = read_assignment(proto, module.as_serialized_hlo_module_proto(), entry)
+        elif copies and hasattr(loaded, "assignment"):  # of a dump, for other hardware
+            assignment = loaded.assignment(entry)
         protections: dict[int, list[Protection]] = defaultdict(list)
         leaf_of_output = {alias.output: leaves.get(alias.input) for alias in header.aliases}
         for copy, peak in zip(copies, at_peak(copies, assignment), strict=True):
@@ -72,9 +74,9 @@ def _protection(copy: Copy, peak: bool | None) -> Protection:
     if copy.of_parameters:
         protects = "the leaf's value, which is written over"
         if copy.overwritten_by is not None:
-            protects = f"the leaf's value, which {_name(copy.overwritten_by)} writes over"
+            protects = f"the leaf's value, which {name_of(copy.overwritten_by)} writes over"
     else:
-        by = f" by {_name(copy.computed_by)}" if copy.computed_by is not None else ""
+        by = f" by {name_of(copy.computed_by)}" if copy.computed_by is not None else ""
         protects = f"the new value, computed{by} beside the leaf"
     # What writes the memory reads the value as well; the copy is for the others.
     writer = copy.overwritten_by.name if copy.overwritten_by is not None else None
@@ -84,8 +86,8 @@ def _protection(copy: Copy, peak: bool | None) -> Protection:
         bytes=copy.bytes,
         at_peak=peak,
         protects=protects,
-        readers=tuple(dict.fromkeys(map(_name, readers))),
-        location=_location(
+        readers=tuple(dict.fromkeys(map(name_of, readers))),
+        location=location_of(
             [each for each in readers if each.name != writer]
             or readers
             or filter(None, [copy.computed_by])
@@ -93,7 +95,7 @@ def _protection(copy: Copy, peak: bool | None) -> Protection:
     )
 
 
-def _name(instruction: Instruction) -> str:
+def name_of(instruction: Instruction) -> str:
     """The operation as JAX names it: `dot_general`, of which XLA keeps the path in `op_name`."""
     name = instruction.op_name.split(";")[0].rpartition("/")[2]
     if not name or name.endswith(")"):
@@ -101,7 +103,7 @@ def _name(instruction: Instruction) -> str:
     return f"`{name}`"
 
 
-def _location(instructions: Iterable[Instruction]) -> Location | None:
+def location_of(instructions: Iterable[Instruction]) -> Location | None:
     """The innermost place of the user's own among those that the instructions came from."""
     for instruction in instructions:
         found = _users(instruction.frames)

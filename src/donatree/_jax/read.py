@@ -122,7 +122,7 @@ def observe(
     backend = details["backend"]
     platform = str(backend.platform)
     header, header_error = _header(executable)
-    return Observation(
+    observation = Observation(
         request=dataclasses.replace(request, leaves=leaves),
         slots=_slots(slots, out_specs),
         parameter_of=parameter_of,
@@ -140,6 +140,21 @@ def observe(
         compile_error=None if error is None else in_one_line(error),
         shapes_only=shapes_only and not all(_is_given(each) for each in details["in_shardings"]),
     )
+    # What was compiled for other hardware knows more, and knows it better.
+    finish = getattr(executable, "finish", None)
+    return observation if finish is None else finish(observation)
+
+
+def completed(observation: Observation, executable: Any) -> Observation:
+    """What was read before a compile for other hardware, with what came of it.
+
+    Args:
+        observation: of the lowering.
+        executable: what stands for the executable, as `observe` takes it.
+    """
+    header, error = _header(executable)
+    observation = dataclasses.replace(observation, header=header, header_error=error)
+    return with_totals(executable.finish(observation), executable.xla_executable)
 
 
 def _parameter_of(kept: Sequence[int], constants: int, tokens: int) -> dict[int, int]:

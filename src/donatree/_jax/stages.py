@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
-from donatree._jax import hooks
+from donatree._jax import abroad, hooks
 from donatree.errors import DonatreeError, TargetError, in_one_line
 
 # Where equinox, flax nnx (its class) and flax nnx up to 0.10 (its closure) keep JAX's function.
@@ -65,7 +66,7 @@ def lower(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, afresh: b
         TargetError: JAX refuses the arguments, or `lower` gave no lowering of JAX's.
     """
     try:
-        with hooks.afresh() if afresh else contextlib.nullcontext():
+        with aimed(), hooks.afresh() if afresh else contextlib.nullcontext():
             found = step.lower(*args, **kwargs)
     except DonatreeError:
         raise
@@ -77,6 +78,14 @@ def lower(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, afresh: b
         kind = type(found).__name__
         raise TargetError(f"`lower` gave a {kind}, which holds no lowering of JAX's")
     return lowered
+
+
+@contextlib.contextmanager
+def aimed() -> Iterator[None]:
+    """What JAX lowers and compiles inside is the program that donatree looks at; see `hooks`."""
+    platform = hooks.aim()
+    with hooks.aimed(), abroad.standing_in(platform) if platform else contextlib.nullcontext():
+        yield
 
 
 def computation_of(lowered: Any) -> Any:

@@ -20,10 +20,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from donatree._jax import hooks, read
-from donatree.errors import CannotBuild, in_one_line
+from donatree._jax import abroad, hooks, read, stages
+from donatree.errors import CannotBuild, DonatreeError, in_one_line
 from donatree.ledger import Live, Slot
 from donatree.observation import Observation, Request
+from donatree.shipment import Shipment
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class Program:
             CannotBuild: JAX or XLA refuses it.
         """
         start = time.monotonic()
-        with hooks.unheard(), warnings.catch_warnings():
+        with hooks.unheard(), stages.aimed(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 lowering = self.lowering
@@ -163,10 +164,36 @@ class Program:
             CannotBuild: XLA refuses it.
         """
         start = time.monotonic()
-        with hooks.unheard(), warnings.catch_warnings():
+        with hooks.unheard(), stages.aimed(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 return self._built(self._stripped(frozenset(leaves)), start)
+            except Exception as error:
+                raise CannotBuild(in_one_line(error)) from error
+
+    def shipped(self, platform: str) -> tuple[Observation, Shipment]:
+        """Lowers the program for another platform, with the devices here as stand-ins.
+
+        Args:
+            platform: ``tpu`` or ``cuda``.
+
+        Returns:
+            What is known before it is compiled, and what a compile child needs.
+
+        Raises:
+            CannotBuild: JAX refuses it.
+        """
+        bound = _bound(self.lowering)
+        bound.arguments["lowering_platforms"] = (platform,)
+        with hooks.unheard(), abroad.standing_in(platform), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                computation = self.lowering.function(*bound.args, **bound.kwargs)
+                lowered = read.read_lowering(computation)
+                seen = read.observe(computation, None, None, lowered, self.request, self.slots)
+                return seen, abroad.shipment_of(computation, platform)
+            except DonatreeError:
+                raise
             except Exception as error:
                 raise CannotBuild(in_one_line(error)) from error
 
@@ -189,6 +216,8 @@ class Program:
 
     def _sharding_of(self, leaf: int) -> Any:
         shardings = getattr(self.executable, "_in_shardings", None)
+        if shardings is None and self.executable is not None:  # compiled for other hardware
+            shardings = self.computation.compile_args["in_shardings"]
         kept = sorted(self.computation.compile_args["kept_var_idx"])
         constants = len(getattr(self.computation, "const_args", None) or ())
         if shardings is None or leaf + constants not in kept:

@@ -10,6 +10,9 @@ from donatree.ledger import Finding, Location
 
 Verdict = Literal["donate", "keep", "donated already", "take back", "saves nothing", "undecided"]
 
+TO_DO: tuple[Verdict, ...] = ("donate", "take back")
+"""What asks for a change."""
+
 _ORDER: tuple[Verdict, ...] = (
     "donate",
     "take back",
@@ -57,7 +60,7 @@ class Advice:
     @property
     def to_do(self) -> bool:
         """Whether something ought to be changed."""
-        return self.verdict in ("donate", "take back")
+        return self.verdict in TO_DO
 
     def to_dict(self) -> dict[str, Any]:
         """One element of ``advice`` in the JSON report."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import rich_click as click
 
 from donatree.advice import BUDGET, AdviceList
-from donatree.cli.audit import TARGET_HELP, resolve
-from donatree.cli.options import check_writable, failure
+from donatree.advice.advice import TO_DO
+from donatree.cli.audit import TARGET_HELP
+from donatree.cli.options import check_writable, failure, target_options
 from donatree.errors import TargetError
+from donatree.named import Function, resolve
 from donatree.reports.advice import write
 
 
@@ -36,21 +40,65 @@ from donatree.reports.advice import write
     is_flag=True,
     help="Exit 1 as well where it is undecided whether an argument ought to be donated.",
 )
-@click.argument("target")
-def command(target: str, json_file: Path | None, budget: float, strict: bool) -> int:
+@target_options
+@click.argument("function", metavar="TARGET")
+def command(
+    function: str,
+    targets: tuple[str, ...],
+    full: bool,
+    json_file: Path | None,
+    budget: float,
+    strict: bool,
+) -> int:
     """Tell which arguments ought to be donated. Exit 0 with nothing to change, 1 with advice."""
     check_writable(json_file)
     try:
-        found = advice_of(target, budget)
+        found = _found(function, targets, budget, full)
     except TargetError as error:
         raise failure(str(error)) from None
-    publish(found)
+    told = [each for each in found if "refused" not in each]
+    for each in told:
+        write(each, sys.stdout)
+    for each in found:
+        if "refused" in each:
+            print(
+                f"donatree: not compiled for {each['target']}: {each['refused']}", file=sys.stderr
+            )
     if json_file is not None:
         try:
-            json_file.write_text(json.dumps(to_dict(found), indent=2) + "\n", encoding="utf-8")
+            json_file.write_text(json.dumps(_json(found), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise failure(f"cannot write `{json_file}`: {error.strerror}") from None
-    return 1 if found.to_do or (strict and any(a.verdict == "undecided" for a in found)) else 0
+    if not told:
+        return 2
+    verdicts = {advice["verdict"] for each in told for advice in each["advice"]}
+    return 1 if verdicts & {*TO_DO, *(("undecided",) if strict else ())} else 0
+
+
+def _found(
+    function: str, names: tuple[str, ...], budget: float, full: bool
+) -> list[Mapping[str, Any]]:
+    """What `AdviceList.to_dict` gives, or why there is none, for each target; one without any."""
+    if not names:
+        return [advice_of(function, budget).to_dict()]
+    from donatree.targets import several
+
+    wanted = several.wanted_of(names)
+    order = {"command": "advise", "target": function, "budget": budget, "full": full}
+
+    def here() -> Mapping[str, Any]:
+        return {"advice": advice_of(function, budget).to_dict()}
+
+    answers = several.asked(wanted, order, here)
+    several.raise_if_all_refused(answers)
+    found: list[Mapping[str, Any]] = []
+    for each, answer in zip(wanted, answers, strict=True):
+        told: Mapping[str, Any] = answer.get("advice", answer)
+        if "fault" in answer:
+            print(answer["fault"]["traceback"], file=sys.stderr)
+            told = {"refused": f"donatree itself failed: {answer['fault']['error']}"}
+        found.append({**told, "target": each.name})
+    return found
 
 
 def advice_of(target: str, budget: float) -> AdviceList:
@@ -63,26 +111,34 @@ def advice_of(target: str, budget: float) -> AdviceList:
     Raises:
         TargetError: with one line that says what is wrong.
     """
-    from donatree.advice.making import advice_on
+    return advice_on(target, resolve(target), budget)
+
+
+def advice_on(target: str, function: Function, budget: float) -> AdviceList:
+    """The advice on a function that was found.
+
+    Args:
+        target: how it was named.
+        function: what the name stands for.
+        budget: seconds for compiles; 0 to compile nothing.
+
+    Raises:
+        TargetError: with one line that says what is wrong.
+    """
+    from donatree.advice import making
     from donatree.proof.budget import Budget
     from donatree.source.tree import source_of
 
-    jitted, args, kwargs = resolve(target)
     if "::" in target:
         file = target.partition("::")[0]
     else:
         file = getattr(sys.modules.get(target.partition(":")[0]), "__file__", None)
     source = source_of(str(Path(file).resolve())) if file else None
     seconds = Budget(budget) if budget else None
-    return advice_on(jitted, args, kwargs, [source] if source else [], seconds)
+    return making.advice_on(*function, [source] if source else [], seconds)
 
 
-def publish(advice: AdviceList) -> None:
-    """Writes the advice to standard output as the reports are written."""
-    write(advice.to_dict(), sys.stdout)
-
-
-def to_dict(advice: AdviceList) -> dict[str, object]:
+def _json(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The JSON of the command."""
     from donatree._jax import facts
     from donatree.ledger import SCHEMA_VERSION
@@ -90,5 +146,5 @@ def to_dict(advice: AdviceList) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
         "versions": dict(facts.versions()),
-        "functions": [advice.to_dict()],
+        "functions": [dict(each) for each in found],
     }

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
-import traceback
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import rich_click as click
@@ -22,9 +18,11 @@ from donatree.cli.options import (
     publish,
     put_patch,
     report_options,
+    target_options,
 )
-from donatree.errors import TargetError, in_one_line
-from donatree.ledger import Account
+from donatree.errors import TargetError
+from donatree.ledger import SCHEMA_VERSION, Account
+from donatree.named import resolve
 
 TARGET_HELP = """TARGET is file.py::name or package.module:name. The name stands for a function
 without parameters that returns (jitted, args) or (jitted, args, kwargs); args may be arrays or
@@ -36,10 +34,13 @@ jax.ShapeDtypeStruct. Nothing is run and nothing is donated."""
     "Without it only the cures of what was found are compiled.",
     "The report goes to standard error then.",
 )
+@target_options
 @report_options
-@click.argument("target")
+@click.argument("function", metavar="TARGET")
 def command(
-    target: str,
+    function: str,
+    targets: tuple[str, ...],
+    full: bool,
     prove: bool,
     prove_budget: float,
     patch: bool,
@@ -51,15 +52,42 @@ def command(
     """Audit one function without running it. Exit 0 with nothing found, 1 with findings."""
     check_writable(report_file, json_file)
     try:
-        jitted, args, kwargs = resolve(target)
-        account = account_of(jitted, args, kwargs, prove_budget, prove)
+        if targets:
+            account = _on_targets(function, targets, prove, prove_budget, full)
+        else:
+            account = account_of(*resolve(function), prove_budget, prove)
     except TargetError as error:
         raise failure(str(error)) from None
     options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
     publish(account, sys.stderr if patch else sys.stdout, report_file, json_file, options)
     if patch:
         put_patch(account, sys.stdout)
+    if not account.ledgers:
+        return 2
     return 1 if has_findings(account) else 0
+
+
+def _on_targets(
+    function: str, names: tuple[str, ...], prove: bool, budget: float, full: bool
+) -> Account:
+    """The account of one function on several targets."""
+    from donatree.reports import decode
+    from donatree.targets import several
+
+    def here() -> Account:
+        return account_of(*resolve(function), budget, prove)
+
+    def load(data: Mapping[str, Any]) -> Account:
+        return decode.account(data, SCHEMA_VERSION)
+
+    order = {
+        "command": "audit",
+        "target": function,
+        "budget": budget,
+        "prove": prove,
+        "full": full,
+    }
+    return several.audited(several.wanted_of(names), order, here, load)
 
 
 def account_of(
@@ -87,102 +115,3 @@ def account_of(
 
     ledger = audited(jitted, args, kwargs, Budget(budget) if budget else None, prove)
     return Account(ledgers=(ledger,), versions=facts.versions(), platform=ledger.platform)
-
-
-def resolve(target: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Finds a target and calls it.
-
-    Args:
-        target: ``file.py::name`` or ``package.module:name``.
-
-    Returns:
-        The jitted function, its positional and its keyword arguments.
-
-    Raises:
-        TargetError: with one line that says what is wrong.
-    """
-    if "::" in target:
-        place, _, name = target.partition("::")
-        load: Callable[[str], ModuleType] = _load_file
-    elif ":" in target:
-        place, _, name = target.partition(":")
-        load = _load_module
-    else:
-        raise TargetError(
-            f"`{target}` is no target: write `file.py::name` or `package.module:name`"
-        )
-    module = load(place)
-    try:
-        make = getattr(module, name)
-    except AttributeError:
-        raise TargetError(f"`{place}` has no `{name}`") from None
-    if not callable(make):
-        raise TargetError(f"`{name}` in `{place}` is a {type(make).__name__} and not a function")
-    if hasattr(make, "lower"):
-        raise TargetError(
-            f"`{name}` in `{place}` is jitted itself; name a function that returns (jitted, args)"
-        )
-    try:
-        made = make()
-    except Exception as error:
-        raise TargetError(f"`{name}` in `{place}` raised {_where(error)}") from error
-    return _unpacked(name, made)
-
-
-def _unpacked(name: str, made: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    wanted = "(jitted, args) or (jitted, args, kwargs)"
-    if not isinstance(made, tuple) or len(made) not in (2, 3):
-        got = f"a tuple of {len(made)}" if isinstance(made, tuple) else f"a {type(made).__name__}"
-        raise TargetError(f"`{name}` must return {wanted}, it returned {got}")
-    jitted, args = made[0], made[1]
-    kwargs = made[2] if len(made) == 3 else {}
-    if not isinstance(args, (tuple, list)):
-        raise TargetError(
-            f"`{name}` must return {wanted}, its args are a {type(args).__name__} and not a tuple"
-        )
-    if not isinstance(kwargs, dict):
-        raise TargetError(
-            f"`{name}` must return {wanted}, its kwargs are a {type(kwargs).__name__}"
-        )
-    return jitted, tuple(args), kwargs
-
-
-def _load_file(place: str) -> ModuleType:
-    path = Path(place)
-    if not path.is_file():
-        raise TargetError(f"no such file: `{place}`")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise TargetError(f"`{place}` is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.modules[path.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except SyntaxError as error:
-        raise TargetError(f"syntax error at {place}:{error.lineno}: {error.msg}") from error
-    except Exception as error:
-        raise TargetError(f"importing `{place}` raised {_where(error)}") from error
-    return module
-
-
-def _load_module(place: str) -> ModuleType:
-    sys.path.insert(0, "")
-    try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name and (place == error.name or place.startswith(f"{error.name}.")):
-            raise TargetError(f"no module named `{error.name}`") from None
-        raise TargetError(f"importing `{place}` raised {_where(error)}") from error
-    except SyntaxError as error:
-        where = f"{error.filename}:{error.lineno}"
-        raise TargetError(f"syntax error at {where}: {error.msg}") from error
-    except Exception as error:
-        raise TargetError(f"importing `{place}` raised {_where(error)}") from error
-
-
-def _where(error: BaseException) -> str:
-    """The error in one line, with the place where it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-    return in_one_line(error) + place

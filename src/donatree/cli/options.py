@@ -78,6 +78,25 @@ def prove_options(default: str, patch_where: str) -> Callable[[F], F]:
     return decorated
 
 
+def target_options(function: F) -> F:
+    """`--target` and `--full`."""
+    target = click.option(
+        "--target",
+        "targets",
+        multiple=True,
+        metavar="NAME",
+        help="Compile for this hardware, which need not be here: `tpu:v5e:4x4`, `cuda:h100`, "
+        "`host`, `host:8`; may be given several times. `donatree targets` lists them.",
+    )
+    full = click.option(
+        "--full",
+        is_flag=True,
+        help="With --target: compile to the end. Without it a compile is stopped as soon as the "
+        "compiler has said where everything goes.",
+    )
+    return target(full(function))
+
+
 def check_writable(*files: Path | None) -> None:
     """Refuses a file that cannot be written before anything is run.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -18,11 +19,16 @@ from donatree.cli.options import (
     publish,
     put_patch,
     report_options,
+    target_options,
 )
+from donatree.errors import TargetError
 from donatree.processes.group import FOLDER, WAIT, Group
 from donatree.watch.level import CHECKS, FEWEST_CALLS, Check, Level
 from donatree.watch.runner import BadProgram, Outcome, Program
 from donatree.watch.session import Session
+
+if TYPE_CHECKING:
+    from donatree.targets.names import Wanted
 
 EPILOG = """The program's own output, traceback and exit code stay as they are; the report goes to
 standard error. Exit code 1 for findings comes only with --strict or --fail-under, and only where
@@ -90,6 +96,7 @@ the program itself ended well."""
     "Without it a run compiles nothing twice.",
     "Needs --prove, and goes to standard error, below the report.",
 )
+@target_options
 @report_options
 @click.argument("name", metavar="SCRIPT.py | -m MODULE")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
@@ -106,6 +113,8 @@ def command(
     prove: bool,
     prove_budget: float,
     patch: bool,
+    targets: tuple[str, ...],
+    full: bool,
     report_file: Path | None,
     json_file: Path | None,
     expand: bool,
@@ -125,7 +134,8 @@ def command(
     level = Level(check, calls)
     program = Program("module" if module else "script", name, arguments)
     group = Group(ledgers, wait)
-    session = Session(program, level, group, wishes, prove_budget if prove else None)
+    budget = prove_budget if prove else None
+    session = Session(program, level, group, wishes, budget, _usable(targets), full)
     try:
         outcome = session.run()
     except BadProgram as error:
@@ -149,6 +159,22 @@ def command(
         if too_little or (strict and has_findings(account)):
             outcome = Outcome(1)
     return outcome
+
+
+def _usable(targets: tuple[str, ...]) -> tuple[Wanted, ...]:
+    """What was named, before anything is run."""
+    if not targets:
+        return ()
+    from donatree.targets import packages
+    from donatree.targets.several import wanted_of
+
+    try:
+        found = wanted_of(targets)
+        for why in filter(None, (packages.why_not(each.platform) for each in found)):
+            raise TargetError(why)
+        return found
+    except TargetError as error:
+        raise failure(str(error)) from None
 
 
 def _wishes(before: bool, donate: tuple[str, ...]) -> tuple[Wish, ...] | None:

@@ -27,6 +27,7 @@ from donatree.watch.totals import Totals
 
 if TYPE_CHECKING:
     from donatree.proof.budget import Budget
+    from donatree.watch.abroad import Targets
     from donatree.watch.proving import Proving
 
 
@@ -58,6 +59,7 @@ class Recorder:
         level: how much of the calls is looked at; None for the compile alone.
         prove: seconds of further compiles; None for none. Totals are read at the compile then.
         twin: whether one of them is the program without its donation.
+        targets: keeps what is compiled for other hardware as well; None for none.
     """
 
     follows_transforms = True
@@ -74,6 +76,7 @@ class Recorder:
         level: Level | None = None,
         prove: Budget | None = None,
         twin: bool = True,
+        targets: Targets | None = None,
     ) -> None:
         self._everything = everything
         self._thread = thread
@@ -89,6 +92,7 @@ class Recorder:
         self._declared = Declared()
         self._warned = warning.Catcher() if catch_warning else None
         self._totals = Totals() if totals_later and prove is None else None
+        self.targets = targets
         self.proving: Proving | None = None
         if prove is not None:
             from donatree.watch.proving import Proving  # and all that changes programs
@@ -205,8 +209,8 @@ class Recorder:
             lowering = read.read_lowering(computation)
             lowering.warning = self._warned.take() if self._warned is not None else None
             self._lowerings[computation] = lowering
-            if self.proving is not None:
-                self.proving.lowered(computation, again)
+            for each in filter(None, (self.proving, self.targets)):
+                each.lowered(computation, again)
         if not self.follows_transforms:
             return
         outer = asked.request if asked is not None else None
@@ -269,7 +273,8 @@ class Recorder:
             asked.slots,
             asked.shapes_only,
         )
-        judged = gates.judge(observation, functools.partial(self._locate, asked))
+        origins: dict[int, Origin] = {}
+        judged = gates.judge(observation, functools.partial(self._locate, asked, origins))
         ledger = judged
         if executable is not None:
             if self.proving is not None:
@@ -283,17 +288,22 @@ class Recorder:
             if is_new and self._totals is not None:
                 add = functools.partial(self._add_totals, place, ledger, observation)
                 self._totals.expect(executable, add)
+            if is_new and self.targets is not None:
+                self.targets.compiled(place, computation, asked.request, asked.slots, origins)
             self._calls.watch(place, computation, executable, judged, asked.request)
         self.refuse(asked.info, ledger)
 
-    def _locate(self, asked: _Asked, drifts: Sequence[Drift]) -> Mapping[int, Origin]:
-        """Where leaves drifted; the compile is told of all the same where that fails."""
+    def _locate(
+        self, asked: _Asked, found: dict[int, Origin], drifts: Sequence[Drift]
+    ) -> Mapping[int, Origin]:
+        """Where leaves drifted, kept in `found`; that it fails does not hide the compile."""
         jaxpr = asked.jaxpr()
         if jaxpr is None:
             return {}
         try:
             names = [leaf.path for leaf in asked.request.leaves]
-            return origins.locate(jaxpr, drifts, names, asked.request.call)
+            found.update(origins.locate(jaxpr, drifts, names, asked.request.call))
+            return found
         except Exception as error:
             self.fault("origins", error)
             return {}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from donatree.advice.running import Adviser
     from donatree.before.rehearser import Rehearser
     from donatree.before.wish import Wish
+    from donatree.targets.names import Wanted
+    from donatree.watch.abroad import Targets
     from donatree.watch.level import Level
     from donatree.watch.recorder import Recorder
 
@@ -59,6 +61,8 @@ class Session:
         group: where its ledgers go if it turns out to be one of several processes.
         before: what is to be rehearsed; empty for the candidates, None for no rehearsal.
         prove: seconds of further compiles; None for none.
+        targets: hardware to compile for as well, after the program's end.
+        full: whether to compile for it to the end.
     """
 
     def __init__(
@@ -68,8 +72,13 @@ class Session:
         group: Group | None = None,
         before: Sequence[Wish] | None = None,
         prove: float | None = None,
+        targets: Sequence[Wanted] = (),
+        full: bool = False,
     ) -> None:
         self._prove = prove
+        self._wanted = targets
+        self._full = full
+        self._targets: Targets | None = None
         self._before = before
         self._rehearser: Rehearser | None = None
         self._adviser: Adviser | None = None
@@ -123,7 +132,10 @@ class Session:
                     ended=ended,
                     platform=_platform(self._recorder.ledgers),
                 )
-                return _with_faults(self._rehearsed(account), self._faults)
+                account = self._rehearsed(account)
+                if totals and self._targets is not None:
+                    account = self._targets.added(account)
+                return _with_faults(account, self._faults)
             except Exception as error:
                 self._fault("account", error)
         return Account(
@@ -157,11 +169,16 @@ class Session:
             from donatree.watch.recorder import Recorder
 
             budget = None if self._prove is None else Budget(self._prove)
+            if self._wanted:
+                from donatree.watch.abroad import Targets
+
+                self._targets = Targets(self._wanted, self._full, self._fault)
             recorder = Recorder(
                 told=self._tell,
                 totals_later=True,
                 level=self._level or Level(),
                 prove=budget,
+                targets=self._targets,
             )
             recorder.start()
             self._recorder = recorder
