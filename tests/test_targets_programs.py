@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -75,11 +76,14 @@ def test_every_verdict_is_the_targets_own(target: str, platform: str, program: s
     assert ledger["target"]["name"] == target
 
 
+# Up to JAX 0.7 a leaf is paired with a slot of its own dtype and shape only.
+BY_SIZE = tuple(map(int, metadata.version("jax").split(".")[:2])) >= (0, 8)
+
 GRANTED = {
-    "int to float": 16384,
+    "int to float": 16384 if BY_SIZE else 0,
     "float to bfloat16": 0,
     "reversed": 2 * MIB,
-    "transposed": 2 * MIB,
+    "transposed": 2 * MIB if BY_SIZE else 0,
     "swapped": 2 * MIB,
 }
 
@@ -108,12 +112,12 @@ def test_what_a_gpu_copies() -> None:
         "int to float": 0,
         "float to bfloat16": 0,
         "reversed": 2 * MIB,
-        "transposed": 2 * MIB,
+        "transposed": GRANTED["transposed"],
         "swapped": MIB,
         "adamw": 4096,
     }
     temp = {name: found[name]["live"]["temp"] for name in SIX[:5]}
-    assert list(temp.values()) == [0, 0, 2 * MIB, 2 * MIB, MIB]
+    assert list(temp.values()) == [0, 0, 2 * MIB, GRANTED["transposed"], MIB]
 
 
 @tpu
@@ -121,7 +125,7 @@ def test_a_tpu_stages_small_arrays_in_vmem_and_copies_none() -> None:
     found = audited(TPU)
     for name in ("int to float", "reversed", "transposed", "swapped"):
         assert found[name]["copies"] == []
-        assert lost(found[name]) == {}
+        assert lost(found[name]) == ({} if GRANTED[name] else {"s": "matched"})
         assert found[name]["live"]["temp"] <= 512  # the record of an asynchronous copy
 
 
@@ -169,7 +173,10 @@ def test_the_platforms_own_branch_is_compiled(target: str, platform: str) -> Non
 @tpu
 @pytest.mark.parametrize("program", CALLS)
 def test_calls_back_into_python_are_compiled_for_a_tpu(program: str) -> None:
-    assert audited(TPU)[program]["leaves_after"]["granted"] == 1
+    ledger = audited(TPU)[program]
+    # Libtpu 0.0.42 takes the alias of a function with `debug.print` back, 0.0.50 does not.
+    assert (ledger["platform"], ledger["leaves_after"]["matched"]) == ("tpu", 1)
+    assert ledger["live"]["arguments"] >= MIB
 
 
 @gpu
@@ -205,4 +212,4 @@ def test_an_alias_between_two_memories_is_not_believed() -> None:
 @gpu
 @pytest.mark.parametrize("program", ["host to host", "device to host, none given"])
 def test_host_memory_is_refused_for_a_gpu(program: str) -> None:
-    assert "drops memory kinds" in audited(GPU)[program]["refused"]
+    assert "not there" in audited(GPU)[program]["refused"]

@@ -79,12 +79,14 @@ def _handle(*args: Any, **kwargs: Any) -> object:
 class _Backend:
     """Stands for the client of a platform that is not here, where a lowering asks for it.
 
-    Only callbacks into Python do (measured: JAX 0.5.3 to 0.12). For a TPU the client makes a handle
-    that XLA's compiler never sees; for a GPU there is no compile without the client's own.
+    Callbacks into Python do, and Pallas on a TPU, which asks how old libtpu is (measured: JAX 0.7.2
+    to 0.12). For a TPU a callback is a handle that XLA's compiler never sees; for a GPU there is no
+    compile without the client's own.
     """
 
     def __init__(self, platform: str) -> None:
         self.platform = platform
+        self.platform_version = "stands for a libtpu built in 2100 (4102444800)"
 
     def __getattr__(self, name: str) -> Any:
         if self.platform == "tpu" and name == "make_python_callback_from_host_send_and_recv":

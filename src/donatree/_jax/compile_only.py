@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,7 +68,8 @@ def prepare() -> None:
     """Imports what a compile needs, while there is nothing to compile yet."""
     import numpy as np  # noqa: F401
 
-    _context()
+    with contextlib.suppress(ImportError, AttributeError):
+        _context()
 
 
 def _device_list(devices: tuple[Any, ...]) -> Any:
@@ -77,6 +79,7 @@ def _device_list(devices: tuple[Any, ...]) -> Any:
 
 
 def _context() -> Any:
+    """A context that knows the dialects that JAX lowers to, as JAX makes one."""
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext  # pyright: ignore
     from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
@@ -102,7 +105,12 @@ def _context() -> Any:
 def _parsed(module: bytes) -> Any:
     from jaxlib.mlir import ir
 
-    context = _context()
+    try:
+        context = _context()
+    except (ImportError, AttributeError):  # jaxlib's names have moved
+        from jax._src.interpreters import mlir
+
+        context = mlir.make_ir_context()
     with context, ir.Location.unknown(context):
         return ir.Module.parse(module)
 

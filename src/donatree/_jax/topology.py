@@ -34,22 +34,27 @@ def tpu_devices(topology: str, keywords: Mapping[str, Any]) -> list[Any]:
     library = _libtpu()
     if library is None:
         raise NoLibrary("libtpu")
-    try:
-        from jaxlib import xla_client
-
-        if not xla_client.pjrt_plugin_loaded("tpu"):
-            xla_client.load_pjrt_plugin_dynamically("tpu", library)
-        if not xla_client.pjrt_plugin_initialized("tpu"):
-            xla_client.initialize_pjrt_plugin("tpu")
-        make = xla_client.make_tfrt_tpu_c_api_device_topology
-        devices = make(topology, **keywords)._make_compile_only_devices()
-    except (AttributeError, ImportError, TypeError):  # jaxlib's names have moved
+    devices: Any = None
+    with contextlib.suppress(AttributeError, ImportError, TypeError):  # names have moved
+        devices = _tpu_devices_of(library, topology, keywords)
+    if devices is None:
         from jax.experimental import topologies
 
         devices = topologies.get_topology_desc(
             platform="tpu", topology_name=topology, **keywords
         ).devices
     return sorted(devices, key=_place)
+
+
+def _tpu_devices_of(library: str, topology: str, keywords: Mapping[str, Any]) -> list[Any]:
+    from jaxlib import xla_client
+
+    make = xla_client.make_tfrt_tpu_c_api_device_topology
+    if not xla_client.pjrt_plugin_loaded("tpu"):
+        xla_client.load_pjrt_plugin_dynamically("tpu", library)
+    if not xla_client.pjrt_plugin_initialized("tpu"):
+        xla_client.initialize_pjrt_plugin("tpu")
+    return make(topology, **keywords)._make_compile_only_devices()
 
 
 def gpu_devices(topology: str, description: str, with_jax: bool = False) -> list[Any]:
@@ -112,9 +117,10 @@ def _gpu_devices_of(library: str, extension: Any, keywords: Mapping[str, Any]) -
         xla_client.register_custom_type(name, value, platform="CUDA")
     for name, value, version in calls:
         xla_client.register_custom_call_target(name, value, platform="CUDA", api_version=version)
-    for name in batched if batch is not None else ():
-        batch(name)
-        batch(name, c_api)
+    if batch is not None:
+        for name in batched:
+            batch(name)
+            batch(name, c_api)
     if not xla_client.pjrt_plugin_initialized("cuda"):
         xla_client.initialize_pjrt_plugin("cuda")
     return make(c_api, "donatree", **keywords)._make_compile_only_devices()

@@ -109,7 +109,7 @@ class _Search:
                 self._join(_of(caller, writes.operands[0], ()), (writes.name, ()))
             return
         called = self._entry.computation(writes.called[0]) if writes.called else None
-        if called is None:
+        if called is None or next(called.of_opcode(*_IN_PLACE), None) is None:
             return
         for index in _indices(writes.shape):
             root = origin(called, called.root.name, index, copies=False)

@@ -85,6 +85,7 @@ def explained(name: str, text: str, log: Sequence[str] = ()) -> str:
 
 _KNOWN = (
     ("No PTX compilation provider", "there is no PTX compiler; `donatree[cuda]` brings one"),
+    ("libdevice not found", "NVIDIA's libdevice is missing; `donatree[cuda]` brings it"),
     ("Invalid TPU external name", "this libtpu does not know the TPU of `{name}`"),
     ("chips_per_host_bounds", "there is no `{name}`: libtpu refuses the shape"),
     ("TPU topology", "there is no `{name}`: libtpu refuses the shape"),

@@ -94,7 +94,8 @@ def notes(platform: str) -> tuple[str, ...]:
         if overrides("gpu"):
             said.append(f"JAX {jax} compiles for a GPU that is not there without autotuning only")
         if ptx_compiler() is None:
-            said.append("there is no PTX compiler: `--full` does not run to its end")
+            old = "; JAX 0.8 compiles nothing without it" if overrides("gpu") else ""
+            said.append(f"there is no PTX compiler: `--full` does not run to its end{old}")
     return tuple(said)
 
 
