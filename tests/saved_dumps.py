@@ -16,7 +16,7 @@ class Dump:
 
     Attributes:
         assignment: the text of the buffer assignment.
-        ranges: the text that has the live ranges: the same one until JAX 0.8.3.
+        ranges: the text that has the live ranges: the same one until JAX 0.9.2.
         report: the memory usage report.
         text: of the compiled module.
     """

@@ -2,7 +2,7 @@
 
 No compiler but the CPU's hands out its buffer assignment, but all write this text where they are
 told to dump. The lines of the allocations are the same from JAX 0.5.3 to 0.12 on CPU, TPU and CUDA
-(measured), but that XLA names a page since JAX 0.12. Until JAX 0.7.2 the file goes on with all
+(measured), but that XLA names a page since JAX 0.11. Until JAX 0.9.2 the file goes on with all
 values and their live ranges; since then those are files of their own.
 """
 
@@ -48,7 +48,7 @@ class TextAssignment:
     Attributes:
         allocations: in the order of the text.
         total_used: what the text itself gives as its total over all memory spaces, None where it
-            does not (since JAX 0.8.3).
+            does not (since JAX 0.10.2).
     """
 
     allocations: tuple[TextAllocation, ...]

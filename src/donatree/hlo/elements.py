@@ -1,7 +1,7 @@
 """Elements of tuples that a module's text names without an instruction: ``%while.6#1``.
 
-So XLA writes most ``get-tuple-element`` instructions into its dumps with JAX 0.12 (measured; not
-with 0.11 and before, and not in ``compiled.as_text()``).
+So XLA writes most ``get-tuple-element`` instructions into its dumps with JAX 0.11 and 0.12
+(measured; not with 0.10.2 and before, and not in ``compiled.as_text()``).
 """
 
 from __future__ import annotations

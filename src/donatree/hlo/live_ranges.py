@@ -1,6 +1,6 @@
 """When the values of a program live, as a dump says it.
 
-The ranges are in ``*live-range.txt``, until JAX 0.8.3 at the end of ``*buffer-assignment.txt``
+The ranges are in ``*live-range.txt``, until JAX 0.9.2 at the end of ``*buffer-assignment.txt``
 (measured on CPU, TPU and CUDA from JAX 0.5.3 on). They count the instructions of all computations
 in one order, so what goes on inside of a loop is known too.
 """
