@@ -50,6 +50,8 @@ NAMED_IN_THE_README = (
     "test_consumed.py",
     "test_before.py",
     "test_honoured.py",
+    "test_abroad.py",
+    "test_targets_compile.py",
 )
 
 

@@ -328,3 +328,20 @@ def test_in_python(program: Path) -> None:
         check=False,
     )
     assert run.stdout.splitlines() == ["TPU v5 lite tpu 1048576", "524288.0", "cpu"], run
+
+
+def test_the_file_cannot_take_the_targets_devices_away(program: Path) -> None:
+    text = program.read_text()
+    flag = 'import os\nos.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"\n'
+    program.write_text(flag + text)
+    _, report = audit(program, "split", "host:4")
+    assert [each["devices"] for each in report["ledgers"]] == [4]
+
+
+@tpu
+def test_a_file_that_makes_its_own_devices_is_refused_and_not_believed(program: Path) -> None:
+    text = program.read_text()
+    program.write_text(text + '\njax.config.update("jax_num_cpu_devices", 2)\n')
+    run, report = audit(program, "split", "tpu:v5e:2x2")
+    assert (run.returncode, report) == (2, {})
+    assert run.stderr == ("donatree: the file gives JAX 2 devices where `tpu:v5e:2x2` has 4\n")

@@ -205,7 +205,7 @@ def test_a_stand_in_has_the_devices_of_the_target_and_the_other_flags() -> None:
     made = stand_in_environment(read_target("tpu:v5p:2x2x2"), base)
     assert made["XLA_FLAGS"] == "--a=1 --b --xla_force_host_platform_device_count=8"
     assert made["JAX_PLATFORMS"] == "cpu"
-    assert "JAX_NUM_CPU_DEVICES" not in made
+    assert made["JAX_NUM_CPU_DEVICES"] == "8"
 
 
 def test_a_folder_of_the_users_path_is_the_same_from_the_childs_folder() -> None:

@@ -17,7 +17,7 @@ import pytest
 from donatree.targets import packages
 
 HERE = Path(__file__).parent
-TPU, GPU = "tpu:v5e:2x4", "cuda:h100:1x1x8"
+TPU, GPU, HOST = "tpu:v5e:2x4", "cuda:h100:1x1x8", "host"
 MIB = 2**20
 
 
@@ -39,6 +39,7 @@ MEMORY = ("host to host", "host to device, none given", "host to device, given")
 MEMORY += ("device to host, none given", "each in its own")
 
 OF = {TPU: (*SIX, *SHARDED, *CODE, *CALLS, "pallas", *MEMORY), GPU: (*SIX, *SHARDED, *CODE, *CALLS)}
+OF[HOST] = SIX
 OF[GPU] += ("host to host", "device to host, none given")
 
 
@@ -118,6 +119,22 @@ def test_what_a_gpu_copies() -> None:
     }
     temp = {name: found[name]["live"]["temp"] for name in SIX[:5]}
     assert list(temp.values()) == [0, 0, 2 * MIB, GRANTED["transposed"], MIB]
+
+
+@pytest.mark.skipif(not BY_SIZE, reason="up to JAX 0.7 two of them are not reused at all")
+def test_what_the_cpu_copies_and_the_others_do_not() -> None:
+    found = audited(HOST)
+    assert {name: found[name]["live"]["temp"] for name in SIX[:5]} == {
+        "int to float": 16384,
+        "float to bfloat16": 0,
+        "reversed": 2 * MIB,
+        "transposed": 2 * MIB,
+        "swapped": 2 * MIB,
+    }
+    copies = {name: [c["bytes"] for c in found[name]["copies"]] for name in SIX}
+    assert copies["int to float"] == [16384]
+    assert copies["swapped"] == [MIB] * 4
+    assert copies["float to bfloat16"] == []
 
 
 @tpu

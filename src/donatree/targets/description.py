@@ -53,9 +53,9 @@ def read_description(text: str, name: str) -> Description:
         TargetError: one line that names the missing fields, or says that it is none.
 
     Example:
-        >>> read_description("gpu_device_info { core_count: 132 }", "mine.txtpb")
-        Traceback (most recent call last):
-        donatree.errors.TargetError: `mine.txtpb` has no `threads_per_block_limit`, ...
+        >>> from donatree.targets.gpus import GPUS
+        >>> read_description(GPUS["l4"].text(), "mine.txtpb").memory
+        23659151360
     """
     plain = _NOISE.sub(lambda found: '""' if found[0][0] in "\"'" else "", text)
     if "\x00" in text or not re.search(r"\bgpu_device_info\s*:?\s*[{<]", plain):

@@ -98,7 +98,8 @@ def stand_in_environment(wanted: Wanted, base: Mapping[str, str] | None = None) 
         >>> stand_in_environment(read_target("host:8"), {"XLA_FLAGS": "--xla_cpu_x"})
         ... # doctest: +NORMALIZE_WHITESPACE
         {'XLA_FLAGS': '--xla_cpu_x --xla_force_host_platform_device_count=8',
-         'JAX_PLATFORMS': 'cpu', 'JAX_SKIP_CUDA_CONSTRAINTS_CHECK': '1'}
+         'JAX_PLATFORMS': 'cpu', 'JAX_SKIP_CUDA_CONSTRAINTS_CHECK': '1',
+         'JAX_NUM_CPU_DEVICES': '8'}
     """
     made = dict(os.environ if base is None else base)
     kept = [
@@ -107,5 +108,6 @@ def stand_in_environment(wanted: Wanted, base: Mapping[str, str] | None = None) 
     made["XLA_FLAGS"] = " ".join([*kept, f"{DEVICE_COUNT}={wanted.devices}"])
     made["JAX_PLATFORMS"] = "cpu"
     made.setdefault("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")  # or JAX up to 0.9.0 logs an error
-    made.pop("JAX_NUM_CPU_DEVICES", None)  # it would count for more than the flag
+    # It counts for more than the flag, which the user's code may set.
+    made["JAX_NUM_CPU_DEVICES"] = str(wanted.devices)
     return made

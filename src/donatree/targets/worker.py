@@ -16,7 +16,6 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-import donatree
 from donatree.targets.environment import compile_environment
 from donatree.targets.names import Wanted
 
@@ -62,7 +61,7 @@ class Worker:
         self.send({**first, "folder": str(self._folder)})
 
     def _started(self, wanted: Wanted, temporary: str) -> subprocess.Popen[bytes]:
-        package = str(Path(donatree.__file__).resolve().parents[1])
+        package = str(Path(__file__).resolve().parents[2])
         with self._log.open("wb") as log:
             return subprocess.Popen(
                 [sys.executable, "-c", _START.format(folder=package)],

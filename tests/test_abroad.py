@@ -1,0 +1,123 @@
+"""Lowering for a platform that is not here: what would be compiled, without compiling it."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax._src import compiler
+from jax._src.interpreters import mlir, pxla
+from jax._src.lib import xla_client
+
+import donatree
+from donatree._jax import abroad, hooks
+
+SHAPE = jax.ShapeDtypeStruct((64, 32), jnp.float32)
+
+
+class Taker:
+    """Takes what is to be compiled for other hardware, and compiles nothing."""
+
+    def __init__(self, platform: str) -> None:
+        self.platform = platform
+        self.taken = []
+
+    def compile(self, computation):
+        self.taken.append(abroad.shipment_of(computation, self.platform))
+        raise donatree.TargetError("not here")
+
+
+def taken(function, *args, platform="tpu"):
+    """The shipments of an audit, and what it raised."""
+    taker = Taker(platform)
+    step = jax.jit(function, donate_argnums=0)
+    with hooks.elsewhere(taker), pytest.raises(donatree.TargetError) as raised:
+        donatree.audit(step, *args)
+    return taker.taken, str(raised.value)
+
+
+def named():
+    return [
+        compiler.compile_or_get_cached,
+        mlir.ModuleContext.get_backend,
+        mlir.LoweringParameters,
+        pxla.MeshComputation.compile,
+        pxla.lower_sharding_computation,
+    ]
+
+
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_what_would_be_compiled_is_taken_before_it_is(platform):
+    before = named()
+    (shipment,), said = taken(lambda w: w * 2, SHAPE, platform=platform)
+    assert said == "not here"
+    assert named() == before  # JAX's own, all of them
+    assert b"tf.aliasing_output" in shipment.module
+    options = xla_client.CompileOptions.ParseFromString(shipment.options)
+    assert (options.num_replicas, options.num_partitions) == (1, 1)
+    assert (shipment.devices, shipment.tupled, shipment.callbacks) == ((0,), False, False)
+    assert shipment.memory_kinds == ()
+
+
+def test_two_thousand_arguments_are_one_tuple_for_a_tpu_and_not_for_a_gpu():
+    leaves = [jax.ShapeDtypeStruct((), jnp.float32)] * 2001
+    (shipment,), _ = taken(lambda s: [x + 1 for x in s], leaves)
+    assert shipment.tupled
+    (shipment,), _ = taken(lambda s: [x + 1 for x in s], leaves, platform="cuda")
+    assert not shipment.tupled
+
+
+def test_what_runs_while_it_is_traced_runs_here():
+    def step(w):
+        with jax.ensure_compile_time_eval():
+            scale = float(jnp.sum(jnp.arange(5.0)))
+        return w * scale
+
+    (shipment,), _ = taken(step, SHAPE)
+    assert "step" in shipment.name
+
+
+def test_the_platforms_own_branch_is_lowered():
+    def step(w):
+        return jax.lax.platform_dependent(w, cpu=lambda w: w.at[3].set(1.0), default=jnp.sin)
+
+    (shipment,), _ = taken(step, SHAPE)
+    assert b"sine" in shipment.module
+    if tuple(map(int, jax.__version__.split(".")[:2])) >= (0, 6):  # before, XLA takes the branch
+        assert b"scatter" not in shipment.module
+
+
+def test_a_callback_is_lowered_for_a_tpu_and_refused_for_a_gpu():
+    def step(w):
+        jax.debug.print("{}", w.sum())
+        return w * 2
+
+    (shipment,), said = taken(step, SHAPE)
+    assert (shipment.callbacks, said) == (True, "not here")
+    shipments, said = taken(step, SHAPE, platform="cuda")
+    # Where JAX lowers it all the same, the compiler of targets refuses what calls back.
+    assert said == abroad.CALLS_BACK or [each.callbacks for each in shipments] == [True]
+
+
+def test_the_program_itself_goes_on_here():
+    step = jax.jit(lambda w: w * 2, donate_argnums=0)
+    taker = Taker("tpu")
+    with hooks.elsewhere(taker):
+        assert float(step(jnp.ones((8, 8))).sum()) == 128.0
+    assert taker.taken == []
+    assert donatree.audit(step, SHAPE).platform == "cpu"
+
+
+def test_only_this_thread_goes_elsewhere():
+    import threading
+
+    found = []
+    with hooks.elsewhere(Taker("tpu")):
+        thread = threading.Thread(
+            target=lambda: found.append(
+                donatree.audit(jax.jit(lambda w: w * 3, donate_argnums=0), SHAPE).platform
+            )
+        )
+        thread.start()
+        thread.join()
+    assert found == ["cpu"]
