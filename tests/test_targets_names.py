@@ -249,9 +249,11 @@ def test_versions_that_do_not_work_are_said_in_words(installed: dict[str, str]) 
     installed["jax-cuda12-plugin"] = "0.8.3"
     assert packages.why_not("gpu") is None
     assert any("without autotuning" in note for note in packages.notes("gpu"))
-    assert packages.overrides("gpu") == [["xla_gpu_autotune_level", 0]]
+    assert packages.overrides("gpu", full=True) == [["xla_gpu_autotune_level", 0]]
     installed |= {"jax": "0.9.2"}
-    assert packages.overrides("gpu") == []
+    assert packages.overrides("gpu", full=True) == []
+    assert packages.overrides("tpu", full=False) == []
+    assert packages.overrides("gpu", full=False) == [["xla_gpu_autotune_level", 0]]
 
 
 def test_totals_that_an_old_libtpu_fills_with_rubbish_are_left_out(

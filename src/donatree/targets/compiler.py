@@ -71,11 +71,21 @@ class Compiler:
             NotCompiled: one line that says why not.
         """
         check(self.wanted, shipment)
+        quick = packages.overrides(self.wanted.platform, self._full)
+        plain = packages.overrides(self.wanted.platform, full=True)
+        if quick != plain:
+            try:
+                return self._attempt(shipment, quick)
+            except NotCompiled:
+                pass  # it may be the options that are refused, as without a PTX compiler
+        return self._attempt(shipment, plain)
+
+    def _attempt(self, shipment: Shipment, overrides: list[list[object]]) -> Dumped:
         self.start()
         assert self._worker is not None
         worker = self._worker
         try:
-            return self._compiled(worker, shipment)
+            return self._compiled(worker, shipment, overrides)
         except BaseException:
             worker.kill()
             raise
@@ -105,7 +115,9 @@ class Compiler:
             self._worker = None
             self._ready = None
 
-    def _compiled(self, worker: Worker, shipment: Shipment) -> Dumped:
+    def _compiled(
+        self, worker: Worker, shipment: Shipment, overrides: list[list[object]]
+    ) -> Dumped:
         began = time.monotonic()
         deadline = None if self._timeout is None else began + self._timeout
         path = worker.folder_for_dump()
@@ -116,7 +128,7 @@ class Compiler:
             "devices": list(shipment.devices),
             "tupled": shipment.tupled,
             "folder": str(path),
-            "overrides": packages.overrides(self.wanted.platform),
+            "overrides": overrides,
         }
         ready = self._wait_until_ready(worker, deadline)
         worker.send(order, shipment.module, shipment.options)
