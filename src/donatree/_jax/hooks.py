@@ -33,6 +33,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from donatree._jax import aim
 from donatree.errors import DonationError
 
 
@@ -46,17 +47,6 @@ class Lowering:
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-
-
-class Elsewhere(Protocol):
-    """Who compiles in XLA's stead, for other devices than those that JAX has here."""
-
-    platform: str
-    """What JAX is to lower for: `tpu` or `cuda`."""
-
-    def compile(self, computation: Any) -> Any:
-        """What stands for the executable of a `MeshComputation` that was lowered for `platform`."""
-        ...
 
 
 class Observer(Protocol):
@@ -169,7 +159,7 @@ def afresh() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def elsewhere(other: Elsewhere) -> Iterator[None]:
+def elsewhere(other: aim.Elsewhere) -> Iterator[None]:
     """What donatree lowers on this thread is lowered for other devices and compiled by `other`.
 
     What the user's code runs meanwhile runs here; see `aimed`. JAX lowers for a platform that it
@@ -177,21 +167,13 @@ def elsewhere(other: Elsewhere) -> Iterator[None]:
     `jax.export`); the StableHLO is the same text as with the platform's own compile-only devices
     (measured on JAX 0.12 for a training step on 16 TPUs).
     """
-    before = getattr(_own, "aim", None)
     nobody = _Nobody()
     attach(nobody)  # the wrappers are to be there also where nobody watches
-    _own.aim = other
     try:
-        yield
+        with aim.at(other):
+            yield
     finally:
-        _own.aim = before
         detach(nobody)
-
-
-def aim() -> str | None:
-    """The platform that `elsewhere` says on this thread; None where it was not said."""
-    found = getattr(_own, "aim", None)
-    return found and found.platform
 
 
 @contextlib.contextmanager
@@ -201,17 +183,11 @@ def aimed() -> Iterator[None]:
     It goes to where `elsewhere` says, if that was said. What JAX runs while it traces the program
     does not.
     """
-    other = getattr(_own, "aim", None)
-    if other is None:
+    if aim.platform() is None:
         yield
         return
-    before = getattr(_own, "elsewhere", None), getattr(_own, "tracing", False)
-    _own.elsewhere, _own.tracing = other, False
-    try:
-        with afresh():
-            yield
-    finally:
-        _own.elsewhere, _own.tracing = before
+    with aim.holding(), afresh():
+        yield
 
 
 def tell(method: str, *arguments: Any) -> None:
@@ -283,11 +259,8 @@ def _wrap_parse(original: Any) -> Any:
 def _wrap_infer_params(original: Any) -> Any:
     @functools.wraps(original)
     def _infer_params(fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
-        before, _own.tracing = getattr(_own, "tracing", False), True
-        try:
+        with aim.Tracing():
             result = original(fun, ji, args, kwargs)
-        finally:
-            _own.tracing = before
         tell("requested", fun, ji, args, kwargs, result[0])
         return result
 
@@ -297,9 +270,9 @@ def _wrap_infer_params(original: Any) -> Any:
 def _wrap_lower(original: Any) -> Any:
     @functools.wraps(original)
     def lower_sharding_computation(closed_jaxpr: Any, *args: Any, **kwargs: Any) -> Any:
-        other = getattr(_own, "elsewhere", None)
-        if other is not None and not getattr(_own, "tracing", False):
-            kwargs["lowering_platforms"] = (other.platform,)
+        platform = aim.lowering_for()
+        if platform is not None:
+            kwargs["lowering_platforms"] = (platform,)
         computation = original(closed_jaxpr, *args, **kwargs)
         again = Lowering(original, (closed_jaxpr, *args), kwargs)
         tell("lowered", closed_jaxpr, computation, again)
@@ -312,9 +285,9 @@ def _wrap_compile(original: Any) -> Any:
     @functools.wraps(original)
     def compile_computation(self: Any, *args: Any, **kwargs: Any) -> Any:
         start = time.monotonic()
-        other = getattr(_own, "elsewhere", None)
         try:
-            if other is not None and other.platform in self._platforms:
+            other = aim.compiler_of(self)
+            if other is not None:
                 executable = other.compile(self)
             else:
                 executable = original(self, *args, **kwargs)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from donatree._jax import abroad, hooks
+from donatree._jax import abroad, aim, hooks
 from donatree.errors import DonatreeError, TargetError, in_one_line
 
 # Where equinox, flax nnx (its class) and flax nnx up to 0.10 (its closure) keep JAX's function.
@@ -83,7 +83,7 @@ def lower(step: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, afresh: b
 @contextlib.contextmanager
 def aimed() -> Iterator[None]:
     """What JAX lowers and compiles inside is the program that donatree looks at; see `hooks`."""
-    platform = hooks.aim()
+    platform = aim.platform()
     with hooks.aimed(), abroad.standing_in(platform) if platform else contextlib.nullcontext():
         yield
 
