@@ -187,6 +187,18 @@ def test_side_by_side(program: Path) -> None:
 
 
 @tpu
+@gpu
+def test_three_targets_are_one_table(program: Path) -> None:
+    run, report = audit(program, "swapped", "host", "tpu:v5e:2x2", "cuda:h100")
+    assert [each["platform"] for each in report["ledgers"]] == ["cpu", "tpu", "gpu"]
+    assert len({each["signature"] for each in report["ledgers"]}) == 1
+    lost = [[e["stopped_at"] for e in each["entries"]] for each in report["ledgers"]]
+    assert lost == [["in_place"] * 2, [None] * 2, [None, "in_place"]]
+    heads = [line.split()[-3:] for line in run.stdout.splitlines() if "bytes" in line]
+    assert ["host", "tpu:v5e:2x2", "cuda:h100"] in heads
+
+
+@tpu
 def test_padding_is_in_the_bytes(program: Path) -> None:
     _, report = audit(program, "split", "tpu:v5e:2x2")
     (ledger,) = report["ledgers"]

@@ -40,7 +40,7 @@ MEMORY += ("device to host, none given", "each in its own")
 
 OF = {TPU: (*SIX, *SHARDED, *CODE, *CALLS, "pallas", *MEMORY), GPU: (*SIX, *SHARDED, *CODE, *CALLS)}
 OF[HOST] = SIX
-OF[GPU] += ("host to host", "device to host, none given")
+OF[GPU] += ("pallas", "host to host", "device to host, none given")
 
 
 @cache
@@ -207,6 +207,13 @@ def test_calls_back_into_python_are_refused_for_a_gpu(program: str) -> None:
 @tpu
 def test_a_pallas_kernel_with_an_alias() -> None:
     assert lost(audited(TPU)["pallas"]) == {}
+
+
+@gpu
+def test_a_pallas_kernel_is_refused_for_a_gpu_in_one_line() -> None:
+    refused = audited(GPU)["pallas"]["refused"]
+    assert "No supported GPU devices found" in refused
+    assert len(refused.splitlines()) == 1
 
 
 @tpu
