@@ -121,3 +121,32 @@ def test_only_this_thread_goes_elsewhere():
         thread.start()
         thread.join()
     assert found == ["cpu"]
+
+
+def test_an_interrupt_while_targets_are_compiled_for_loses_nothing(monkeypatch):
+    from donatree.targets.names import read_target
+    from donatree.watch import abroad as watched
+    from donatree.watch.recorder import Recorder
+
+    class Interrupted:
+        made = 0
+
+        def __init__(self, *args, **kwargs):
+            Interrupted.made += 1
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(watched, "Compiler", Interrupted)
+    faults = []
+    wanted = [read_target("tpu:v5e:2x2"), read_target("tpu:v6e:2x2"), read_target("cuda:h100")]
+    targets = watched.Targets(wanted, False, lambda *fault: faults.append(fault))
+    recorder = Recorder(targets=targets)
+    recorder.start()
+    try:
+        jax.jit(lambda w: w * 2, donate_argnums=0)(jnp.ones((16, 16)) + 1)
+    finally:
+        recorder.stop()
+    account = targets.added(recorder.account())
+    assert [ledger.platform for ledger in account.ledgers] == ["cpu"]
+    told = [(each.target, each.why) for each in account.refusals]
+    assert told == [(each.name, "interrupted") for each in wanted]
+    assert (Interrupted.made, faults) == (1, [])

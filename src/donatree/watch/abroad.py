@@ -93,11 +93,14 @@ class Targets:
     def added(self, account: Account) -> Account:
         """The account with a ledger, or a refusal, for each program and target.
 
+        An interrupt from the keyboard ends it and loses nothing that was learnt.
+
         Args:
             account: of the run.
         """
         ledgers: list[Ledger] = []
         refusals: list[Refusal] = []
+        interrupted = False
         for wanted in self._wanted:
             platform = abroad.platform_of(wanted.platform)
             for each in self._lowered:
@@ -105,7 +108,9 @@ class Targets:
                     continue
                 here = account.ledgers[each.place]
                 try:
-                    found = self._ledger(each, wanted, here)
+                    found = "interrupted" if interrupted else self._ledger(each, wanted, here)
+                except KeyboardInterrupt:
+                    found, interrupted = "interrupted", True
                 except Exception as error:
                     self._fault(f"target {wanted.name}", error)
                     continue
