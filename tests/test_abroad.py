@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from threading import Event, Thread
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -109,11 +112,9 @@ def test_the_program_itself_goes_on_here():
 
 
 def test_only_this_thread_goes_elsewhere():
-    import threading
-
     found = []
     with hooks.elsewhere(Taker("tpu")):
-        thread = threading.Thread(
+        thread = Thread(
             target=lambda: found.append(
                 donatree.audit(jax.jit(lambda w: w * 3, donate_argnums=0), SHAPE).platform
             )
@@ -129,10 +130,19 @@ def test_an_interrupt_while_targets_are_compiled_for_loses_nothing(monkeypatch):
     from donatree.watch.recorder import Recorder
 
     class Interrupted:
-        made = 0
+        asked = 0
 
         def __init__(self, *args, **kwargs):
-            Interrupted.made += 1
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def compile(self, shipment):
+            Interrupted.asked += 1
             raise KeyboardInterrupt
 
     monkeypatch.setattr(watched, "Compiler", Interrupted)
@@ -149,4 +159,48 @@ def test_an_interrupt_while_targets_are_compiled_for_loses_nothing(monkeypatch):
     assert [ledger.platform for ledger in account.ledgers] == ["cpu"]
     told = [(each.target, each.why) for each in account.refusals]
     assert told == [(each.name, "interrupted") for each in wanted]
-    assert (Interrupted.made, faults) == (1, [])
+    assert (Interrupted.asked, faults) == (1, [])
+
+
+def test_threads_that_leave_in_another_order_put_the_original_back():
+    from donatree._jax.swapped import swapped
+
+    class Owner:
+        @staticmethod
+        def name():
+            return "original"
+
+    original, first, second = Owner.name, Event(), Event()
+    seen = []
+
+    def thread(text, entered, until):
+        with swapped(Owner, "name", lambda _: lambda: text):
+            entered.set()
+            assert until.wait(10)
+            seen.append(Owner.name())
+
+    one = Thread(target=thread, args=("one", first, second))
+    with swapped(Owner, "name", lambda made: lambda: f"here, {made()}"):
+        one.start()
+        assert first.wait(10)
+        assert Owner.name() == "here, original"
+    assert Owner.name() == "original"  # not that of the thread that is still inside
+    second.set()
+    one.join()
+    assert seen == ["one"]
+    assert Owner.name is original
+
+
+def test_an_answer_that_the_cpu_gave_is_not_taken_for_a_targets():
+    from donatree.cli import stand_in
+    from donatree.targets.names import read_target
+
+    wanted, order = read_target("tpu:v5e:2x2"), {"budget": 60.0}
+    answer = {"account": {"ledgers": [{"platform": "cpu"}]}}
+    compiled, nothing = SimpleNamespace(compiled=1), SimpleNamespace(compiled=0)
+    with pytest.raises(RuntimeError, match=r"compiled for \{'cpu'\} and not for tpu:v5e:2x2"):
+        stand_in._assert_abroad(wanted, compiled, order, answer)
+    with pytest.raises(RuntimeError, match="compiled for nothing"):
+        stand_in._assert_abroad(wanted, nothing, order, {"advice": {}})
+    answer = {"account": {"ledgers": [{"platform": "tpu"}]}}
+    stand_in._assert_abroad(wanted, compiled, order, answer)

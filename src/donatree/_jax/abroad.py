@@ -9,10 +9,10 @@ assignment. Nothing is compiled here.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from typing import Any
 
+from donatree._jax.swapped import swapped
 from donatree.errors import TargetError
 from donatree.shipment import Shipment
 
@@ -21,12 +21,16 @@ _PLACEMENT = b"annotate_device_placement"
 
 CALLS_BACK = "it calls back into Python, which JAX compiles for a GPU only where there is one"
 
-_lock = threading.Lock()
-
 
 class _Taken(BaseException):  # no handler of JAX's is to stop it
     def __init__(self, module: Any, options: Any, devices: Any) -> None:
         self.module, self.options, self.devices = module, options, devices
+
+    @classmethod
+    def now(cls, _: Any, module: Any, devices: Any, options: Any, *more: Any, **rest: Any) -> Any:
+        """Stands for `compile_or_get_cached`."""
+        del more, rest
+        raise cls(module, options, devices)
 
 
 def platform_of(target: str) -> str:
@@ -41,11 +45,12 @@ def shipment_of(computation: Any, platform: str) -> Shipment:
         computation: JAX's `MeshComputation`, lowered for `platform`.
         platform: ``tpu`` or ``cuda``.
     """
-    from jax._src import dispatch
+    from jax._src import compiler, dispatch
     from jax._src.interpreters import mlir
 
     details = computation.compile_args
-    with _taking():
+    # On this thread the compile ends at its last step.
+    with swapped(compiler, "compile_or_get_cached", lambda _: _Taken.now):
         try:
             _compile_of(computation)(computation)
         except _Taken as taken:
@@ -103,42 +108,16 @@ def standing_in(platform: str) -> Iterator[None]:
     """
     from jax._src.interpreters import mlir
 
-    original = mlir.ModuleContext.get_backend
-    thread = threading.get_ident()
+    def make(original: Any) -> Any:
+        def get_backend(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if tuple(self.platforms) == (platform,):
+                return _Backend(platform)
+            return original(self, *args, **kwargs)
 
-    def get_backend(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() == thread and tuple(self.platforms) == (platform,):
-            return _Backend(platform)
-        return original(self, *args, **kwargs)
+        return get_backend
 
-    with _lock:
-        mlir.ModuleContext.get_backend = get_backend
-    try:
+    with swapped(mlir.ModuleContext, "get_backend", make):
         yield
-    finally:
-        with _lock:
-            mlir.ModuleContext.get_backend = original
-
-
-@contextlib.contextmanager
-def _taking() -> Iterator[None]:
-    """On this thread a compile ends in `_Taken` at its last step."""
-    from jax._src import compiler
-
-    original = compiler.compile_or_get_cached
-    thread = threading.get_ident()
-
-    def take(backend: Any, module: Any, devices: Any, options: Any, *more: Any, **rest: Any) -> Any:
-        if threading.get_ident() == thread:
-            raise _Taken(module, options, devices)
-        return original(backend, module, devices, options, *more, **rest)
-
-    with _lock:
-        compiler.compile_or_get_cached = take
-        try:
-            yield
-        finally:
-            compiler.compile_or_get_cached = original
 
 
 def _places(devices: Any) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from donatree._jax import aim
+from donatree._jax.swapped import swapped
 from donatree.errors import DonationError
 
 
@@ -132,11 +133,12 @@ def afresh() -> Iterator[None]:
     """
     from jax._src.interpreters import mlir
 
-    original: Any = mlir.LoweringParameters
-    base: Any = getattr(original, "base", original)  # where this is inside of another one
-    thread = threading.get_ident()
+    with swapped(mlir, "LoweringParameters", _unlike):
+        yield
 
-    class Unlike(base):
+
+def _unlike(original: Any) -> Any:
+    class Unlike(original):
         __slots__ = ()
 
         def __eq__(self, other: object) -> bool:
@@ -144,18 +146,7 @@ def afresh() -> Iterator[None]:
 
         __hash__ = object.__hash__
 
-    def parameters(*args: Any, **kwargs: Any) -> Any:
-        kind = Unlike if threading.get_ident() == thread else original
-        return kind(*args, **kwargs)
-
-    vars(parameters)["base"] = base
-    with _lock:
-        mlir.LoweringParameters = parameters
-    try:
-        yield
-    finally:
-        with _lock:
-            mlir.LoweringParameters = original
+    return Unlike
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from donatree._jax.abroad import CALLS_BACK
 from donatree.shipment import Shipment
 from donatree.targets import packages, tpus
 from donatree.targets.faults import NotCompiled, NotInstalled, explained
@@ -66,9 +67,7 @@ def check(wanted: Wanted, shipment: Shipment) -> None:
     if wanted.platform != "gpu":
         return
     if shipment.callbacks:
-        raise NotCompiled(
-            "it calls back into Python, which JAX compiles for a GPU only where there is one"
-        )
+        raise NotCompiled(CALLS_BACK)
     if shipment.memory_kinds:
         kinds = ", ".join(f"`{kind}`" for kind in shipment.memory_kinds)
         raise NotCompiled(
