@@ -103,43 +103,44 @@ class Targets:
         interrupted = False
         for wanted in self._wanted:
             platform = abroad.platform_of(wanted.platform)
-            for each in self._lowered:
-                if each.platform != platform or each.place >= len(account.ledgers):
-                    continue
-                here = account.ledgers[each.place]
-                try:
-                    found = "interrupted" if interrupted else self._ledger(each, wanted, here)
-                except KeyboardInterrupt:
-                    found, interrupted = "interrupted", True
-                except Exception as error:
-                    self._fault(f"target {wanted.name}", error)
-                    continue
-                if isinstance(found, str):
-                    refusals.append(Refusal(here.function, here.signature, wanted.name, found))
-                else:
-                    ledgers.append(found)
+            with Compiler(wanted, full=self._full) as compiler:
+                for each in self._lowered:
+                    if each.platform != platform or each.place >= len(account.ledgers):
+                        continue
+                    here = account.ledgers[each.place]
+                    found: Ledger | str = "interrupted"
+                    try:
+                        if not interrupted:
+                            found = _ledger(each, wanted, compiler, here)
+                    except KeyboardInterrupt:
+                        interrupted = True
+                    except Exception as error:
+                        self._fault(f"target {wanted.name}", error)
+                        continue
+                    if isinstance(found, str):
+                        refusals.append(Refusal(here.function, here.signature, wanted.name, found))
+                    else:
+                        ledgers.append(found)
         return dataclasses.replace(
             account,
             ledgers=(*account.ledgers, *ledgers),
             refusals=(*account.refusals, *refusals),
         )
 
-    def _ledger(self, lowered: _Lowered, wanted: Wanted, here: Ledger) -> Ledger | str:
-        """The ledger of a program on a target, or why there is none."""
-        if lowered.shipment is None or lowered.observation is None:
-            return lowered.refused or "it was not lowered"
-        try:
-            with Compiler(wanted, full=self._full) as compiler:
-                dumped = compiler.compile(lowered.shipment)
-                executable = reading.read(dumped, wanted)
-        except DonatreeError as error:
-            return str(error)
-        observation = read.completed(lowered.observation, executable)
-        judged = gates.judge(observation, lambda _: lowered.origins)
-        ledger = gates.with_totals(judged, observation)
-        return dataclasses.replace(
-            ledger,
-            signature=here.signature,
-            location=here.location,
-            call=here.call,
-        )
+
+def _ledger(lowered: _Lowered, wanted: Wanted, compiler: Compiler, here: Ledger) -> Ledger | str:
+    """The ledger of a program on a target, or why there is none."""
+    if lowered.shipment is None or lowered.observation is None:
+        return lowered.refused or "it was not lowered"
+    try:
+        executable = reading.read(compiler.compile(lowered.shipment), wanted)
+    except DonatreeError as error:
+        return str(error)
+    observation = read.completed(lowered.observation, executable)
+    ledger = gates.judge(observation, lambda _: lowered.origins)
+    return dataclasses.replace(
+        ledger,
+        signature=here.signature,
+        location=here.location,
+        call=here.call,
+    )
