@@ -13,20 +13,14 @@ import rich_click as click
 from donatree.advice import BUDGET, AdviceList
 from donatree.advice.advice import TO_DO
 from donatree.cli.audit import TARGET_HELP
-from donatree.cli.options import check_writable, failure, target_options
+from donatree.cli.options import check_writable, failure, file_option, target_options
 from donatree.errors import TargetError
 from donatree.named import Function, resolve
 from donatree.reports.advice import write
 
 
 @click.command("advise", epilog=TARGET_HELP)
-@click.option(
-    "--json",
-    "json_file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the advice to FILE as JSON.",
-)
+@file_option("json", "Write the advice to FILE as JSON.")
 @click.option(
     "--budget",
     metavar="SECONDS",

@@ -6,13 +6,19 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import rich_click as click
 
 from donatree import reports
 from donatree._version import __version__
-from donatree.cli.options import check_writable, failure, publish
+from donatree.cli.options import (
+    check_writable,
+    failure,
+    publish,
+    report_options_of,
+    write_file,
+)
 from donatree.dumps.folder import Group, find
 from donatree.dumps.reading import Reading, read
 from donatree.ledger import Account, Ledger
@@ -34,25 +40,9 @@ Neither JAX nor protobuf is needed."""
     metavar="N",
     help="Of a folder: how many modules to show, those that lose the most first.",
 )
-@click.option(
-    "--report",
-    "report_file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the report to FILE as well, as plain text.",
-)
-@click.option(
-    "--json",
-    "json_file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the ledgers of all modules to FILE as JSON.",
-)
-@click.option(
-    "--expand", is_flag=True, help="Show every leaf; of a folder, of the modules that are shown."
-)
-@click.option(
-    "--show-evidence", is_flag=True, help="Show what was read for each leaf at each gate."
+@report_options_of(
+    "Write the ledgers of all modules to FILE as JSON.",
+    "Show every leaf; of a folder, of the modules that are shown.",
 )
 @click.argument("place", type=click.Path(path_type=Path))
 def command(
@@ -86,9 +76,9 @@ def command(
         overview = collected.overview()
         modules.write(overview, sys.stdout, options)
         if report_file is not None:
-            _to_file(report_file, _plain(overview, options))
+            write_file(report_file, _plain(overview, options))
     if json_file is not None:
-        _to_file(json_file, collected.as_json())
+        write_file(json_file, collected.as_json())
     return 1 if collected.lost else 0
 
 
@@ -172,14 +162,3 @@ def _plain(overview: Overview, options: reports.Options) -> str:
     stream = io.StringIO()
     modules.write_plain(overview, stream, options)
     return stream.getvalue()
-
-
-def _to_file(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        _say(f"cannot write `{file}`: {error.strerror}", sys.stderr)
-
-
-def _say(text: str, stream: TextIO) -> None:
-    print(f"donatree: {text}", file=stream)

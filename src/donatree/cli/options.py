@@ -17,31 +17,50 @@ BUDGET = 60.0  # seconds
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def report_options(function: F) -> F:
-    """`--report`, `--json`, `--expand` and `--show-evidence`."""
-    decorators = [
-        click.option(
-            "--report",
-            "report_file",
-            metavar="FILE",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="Write the report to FILE as well, as plain text.",
-        ),
-        click.option(
-            "--json",
-            "json_file",
-            metavar="FILE",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="Write the report to FILE as JSON.",
-        ),
-        click.option("--expand", is_flag=True, help="Show every leaf."),
-        click.option(
-            "--show-evidence", is_flag=True, help="Show what was read for each leaf at each gate."
-        ),
-    ]
-    for decorate in reversed(decorators):
-        function = decorate(function)
-    return function
+def file_option(name: str, text: str) -> Callable[[F], F]:
+    """An option that names a file to write.
+
+    Args:
+        name: ``json`` for ``--json FILE``, passed on as ``json_file``.
+        text: its help.
+    """
+    return click.option(
+        f"--{name}",
+        f"{name}_file",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help=text,
+    )
+
+
+def report_options_of(json: str, expand: str) -> Callable[[F], F]:
+    """`--report`, `--json`, `--expand` and `--show-evidence`.
+
+    Args:
+        json: what is written as JSON, for the help.
+        expand: what is shown whole, for the help.
+    """
+
+    def decorated(function: F) -> F:
+        decorators = [
+            file_option("report", "Write the report to FILE as well, as plain text."),
+            file_option("json", json),
+            click.option("--expand", is_flag=True, help=expand),
+            click.option(
+                "--show-evidence",
+                is_flag=True,
+                help="Show what was read for each leaf at each gate.",
+            ),
+        ]
+        for decorate in reversed(decorators):
+            function = decorate(function)
+        return function
+
+    return decorated
+
+
+report_options = report_options_of("Write the report to FILE as JSON.", "Show every leaf.")
+"""Those of a report on functions."""
 
 
 def prove_options(default: str, patch_where: str) -> Callable[[F], F]:
@@ -123,12 +142,16 @@ def publish(
     """Writes the report to `stream` and to the files that were asked for."""
     reports.write(account, stream, "terminal", options)
     for file, kind in ((report_file, "plain"), (json_file, "json")):
-        if file is None:
-            continue
-        try:
-            file.write_text(reports.render(account, kind, options), encoding="utf-8")
-        except OSError as error:
-            print(f"donatree: cannot write `{file}`: {error.strerror}", file=sys.stderr)
+        if file is not None:
+            write_file(file, reports.render(account, kind, options))
+
+
+def write_file(file: Path, text: str) -> None:
+    """Writes a file, or a line on standard error where it cannot be written."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"donatree: cannot write `{file}`: {error.strerror}", file=sys.stderr)
 
 
 def put_patch(account: Account, stream: Any) -> None:
