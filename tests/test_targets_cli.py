@@ -37,6 +37,10 @@ PROGRAM = """
         w = jax.ShapeDtypeStruct((64, 128), jnp.float64)
         return jax.jit(lambda w: w * 2, donate_argnums=0), (w,)
 
+    def odd():
+        w, n = jax.ShapeDtypeStruct((1024, 3), jnp.float32), jax.ShapeDtypeStruct((), jnp.int32)
+        return jax.jit(lambda s: (s[0] * 2, s[1] + 1), donate_argnums=0), ((w, n),)
+
     def swapped():
         w = jax.ShapeDtypeStruct((512, 512), jnp.float32)
         return jax.jit(lambda s: (s[1] * 2, s[0] * 2), donate_argnums=0), ((w, w),)
@@ -200,6 +204,16 @@ def test_three_targets_are_one_table(program: Path) -> None:
 
 @tpu
 def test_padding_is_in_the_bytes(program: Path) -> None:
+    run, report = audit(program, "odd", "tpu:v5e:2x2")
+    (ledger,) = report["ledgers"]
+    assert [e["bytes"] for e in ledger["entries"]] == [4 * 1024 * 4, 512]  # of 3 * 1024 * 4, and 4
+    assert ledger["promised_bytes"] == 16384 + 512
+    assert ledger["promised_global_bytes"] == 12288 + 4
+    assert "pads arrays to its own layout" in run.stdout
+
+
+@tpu
+def test_bytes_are_those_of_a_shard(program: Path) -> None:
     _, report = audit(program, "split", "tpu:v5e:2x2")
     (ledger,) = report["ledgers"]
     assert ledger["platform"] == "tpu"
@@ -208,6 +222,7 @@ def test_padding_is_in_the_bytes(program: Path) -> None:
         "state['z']": "granted",
     }
     assert ledger["entries"][0]["sharding"] == "P('x', None) on (x: 4)"
+    assert [e["bytes"] for e in ledger["entries"]] == [2**20, 2**20]  # of 4 MiB each
 
 
 @tpu
