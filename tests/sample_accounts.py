@@ -10,6 +10,9 @@ from donatree import paths
 from donatree.ledger import (
     Account,
     ArraySpec,
+    Change,
+    ChangeKind,
+    Comparison,
     Entry,
     Fault,
     Finding,
@@ -403,6 +406,38 @@ def hostile_targets() -> Account:
     return account(on_target(None, 1), made, refusals=(refusal,))
 
 
+def compared() -> Account:
+    """Held against a baseline: a leaf of every kind of change; and an ignored finding."""
+    drifted = dataclasses.replace(DRIFT, ignored="pyproject.toml: kept for the old checkpoints")
+    book = dataclasses.replace(lesson().ledgers[0], findings=(drifted,))
+
+    def change(kind: ChangeKind, path: str, size: int, before: str | None, after: str | None):
+        return Change(
+            kind,
+            "step",
+            "(state, batch)",
+            path,
+            file="train.py",
+            bytes=size,
+            platform="cpu",
+            before=before,
+            after=after,
+            old_jax="0.10.2",
+            new_jax="0.12.0.1",
+            location=Location("train.py", 41) if after else None,
+        )
+
+    changes = (
+        change("worse", "state.step", 4, "reused", "DT402"),
+        change("new", "state.ema['w']", 64, None, "DT402"),
+        change("better", "state.mu['w']", 64, "DT402", "reused"),
+        change("other", "state.nu['w']", 64, "DT402", "DT404"),
+        change("gone", "state.old['<b>']", 16, "reused", None),
+    )
+    found = Comparison("donation.toml", None, changes, 2, ("evaluate (train.py)",), ("a note",))
+    return account(book, comparison=found, unmatched=("pyproject.toml: `DT801` in `nothing`",))
+
+
 def everything() -> dict[str, Account]:
     """All of them, and the account in which no function asked for donation."""
     return {
@@ -418,4 +453,5 @@ def everything() -> dict[str, Account]:
         "one target": one_target(),
         "many targets": many_targets(),
         "hostile targets": hostile_targets(),
+        "compared": compared(),
     }

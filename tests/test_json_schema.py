@@ -266,6 +266,7 @@ def test_json_is_sorted_indented_and_ended_by_a_newline():
     assert json.dumps(Account(program="é.py")) == (
         "{\n"
         '  "advice": [],\n'
+        '  "comparison": null,\n'
         '  "donatree": null,\n'
         '  "ended": null,\n'
         '  "faults": [],\n'
@@ -280,6 +281,7 @@ def test_json_is_sorted_indented_and_ended_by_a_newline():
         '  "refusals": [],\n'
         '  "rehearsals": [],\n'
         '  "schema_version": 1,\n'
+        '  "unmatched_ignores": [],\n'
         '  "versions": {}\n'
         "}\n"
     )

@@ -569,7 +569,9 @@ except ValueError as error:
 """
     write(tmp_path, {"prog.py": text})
     plain = run(tmp_path, "prog.py")
-    own = [line for line in plain.stderr.splitlines() if "ledger.py" in line]
+    own = [
+        line for line in plain.stderr.splitlines() if "ledger/entry.py" in line.replace("\\", "/")
+    ]
     assert len(own) == 4
     watched = run(tmp_path, launcher, "prog.py")
     assert str(SOURCE) not in watched.stderr

@@ -7,6 +7,13 @@ written in it, so that rich is not imported for JSON, nor by ``import donatree``
 terminal   for people, with colour where the stream takes it
 plain      the same report without colour
 json       for programs; its JSON Schema is ``reports/schema/ledger-1.json``
+html       one page for a browser, which needs no network
+markdown   for a pull request, or the summary of a job
+sarif      SARIF 2.1.0, for code scanning
+github     annotations of a GitHub workflow, on the line of the cause
+gitlab     GitLab's code quality report
+junit      a test suite: one test case a ledger
+csv        one row a leaf
 ========== ====================================================================================
 
 Example:
@@ -54,6 +61,13 @@ FORMATS: Mapping[str, str] = {
     "terminal": "donatree.reports.terminal:write",
     "plain": "donatree.reports.terminal:write_plain",
     "json": "donatree.reports.json:write",
+    "html": "donatree.reports.html:write",
+    "markdown": "donatree.reports.markdown:write",
+    "sarif": "donatree.reports.sarif:write",
+    "github": "donatree.reports.github:write",
+    "gitlab": "donatree.reports.gitlab:write",
+    "junit": "donatree.reports.junit:write",
+    "csv": "donatree.reports.csv:write",
 }
 
 

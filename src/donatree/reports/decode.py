@@ -25,7 +25,7 @@ from donatree.ledger import (
     Slot,
     Tally,
 )
-from donatree.reports import decode_targets
+from donatree.reports import decode_comparison, decode_targets
 from donatree.reports.item import Item, location, typed
 
 
@@ -60,6 +60,10 @@ def account(data: Any, schema_version: int) -> Account:
         rehearsals=item.each("rehearsals", _rehearsal) if item.has("rehearsals") else (),
         advice=item.each("advice", _advice) if item.has("advice") else (),
         refusals=item.each("refusals", decode_targets.refusal) if item.has("refusals") else (),
+        comparison=(
+            item.one("comparison", decode_comparison.comparison) if item.has("comparison") else None
+        ),
+        unmatched=item.texts("unmatched_ignores") if item.has("unmatched_ignores") else (),
     )
 
 
@@ -204,6 +208,7 @@ def _finding(data: Any, place: str) -> Finding:
         notes=item.texts("notes"),
         help=item.maybe("help", str),
         labels=item.each("labels", _label) if item.has("labels") else (),
+        ignored=item.maybe("ignored", str) if item.has("ignored") else None,
     )
 
 
