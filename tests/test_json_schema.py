@@ -274,6 +274,7 @@ def test_json_is_sorted_indented_and_ended_by_a_newline():
         '  "jax": null,\n'
         '  "jaxlib": null,\n'
         '  "ledgers": [],\n'
+        '  "notes": [],\n'
         '  "platform": null,\n'
         '  "processes": [],\n'
         '  "program": "\\u00e9.py",\n'

@@ -12,7 +12,17 @@ import rich_click as click
 from donatree._version import __version__
 from donatree.watch.outcome import Outcome, leave
 
-COMMANDS: tuple[str, ...] = ("run", "audit", "advise", "hlo", "explain", "demo", "targets", "debug")
+COMMANDS: tuple[str, ...] = (
+    "run",
+    "audit",
+    "advise",
+    "hlo",
+    "report",
+    "explain",
+    "demo",
+    "targets",
+    "debug",
+)
 
 
 class _Commands(click.RichGroup):

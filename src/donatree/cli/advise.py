@@ -13,7 +13,8 @@ import rich_click as click
 from donatree.advice import BUDGET, AdviceList
 from donatree.advice.advice import TO_DO
 from donatree.cli.audit import TARGET_HELP
-from donatree.cli.options import check_writable, failure, file_option, target_options
+from donatree.cli.options import failure, target_options
+from donatree.cli.outputs import check_writable, file_option
 from donatree.errors import TargetError
 from donatree.named import Function, resolve
 from donatree.reports.advice import write

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
-from donatree import reports
-from donatree.cli.options import (
-    check_writable,
-    failure,
-    has_findings,
-    prove_options,
-    publish,
-    put_patch,
-    report_options,
-    target_options,
-)
+from donatree.cli.demands import Baselined, Demands, demand_options, has_findings
+from donatree.cli.options import failure, prove_options, put_patch, target_options
+from donatree.cli.outputs import Outputs, report_options
 from donatree.errors import TargetError
 from donatree.ledger import SCHEMA_VERSION, Account
 from donatree.named import resolve
@@ -29,7 +20,10 @@ without parameters that returns (jitted, args) or (jitted, args, kwargs); args m
 jax.ShapeDtypeStruct. Nothing is run and nothing is donated."""
 
 
-@click.command("audit", epilog=TARGET_HELP)
+@click.command("audit", cls=Baselined, epilog=TARGET_HELP)
+@demand_options(
+    "Exit 1 where anything was found; what happens without --fail-under and --baseline."
+)
 @prove_options(
     "Without it only the cures of what was found are compiled.",
     "The report goes to standard error then.",
@@ -44,13 +38,16 @@ def command(
     prove: bool,
     prove_budget: float,
     patch: bool,
-    report_file: Path | None,
-    json_file: Path | None,
-    expand: bool,
-    show_evidence: bool,
+    demands: Demands,
+    outputs: Outputs,
 ) -> int:
-    """Audit one function without running it. Exit 0 with nothing found, 1 with findings."""
-    check_writable(report_file, json_file)
+    """Audit one function without running it. Exit 0 with nothing found, 1 with findings.
+
+    With --fail-under or --baseline it exits 1 only where these are not met.
+    """
+    outputs = outputs.or_else(demands.settings.formats)
+    outputs.check()
+    targets = targets or demands.settings.targets
     try:
         if targets:
             account = _on_targets(function, targets, prove, prove_budget, full)
@@ -58,13 +55,14 @@ def command(
             account = account_of(*resolve(function), prove_budget, prove)
     except TargetError as error:
         raise failure(str(error)) from None
-    options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
-    publish(account, sys.stderr if patch else sys.stdout, report_file, json_file, options)
+    account = demands.judged(account)
+    outputs.publish(account, sys.stderr if patch else sys.stdout)
     if patch:
         put_patch(account, sys.stdout)
     if not account.ledgers:
         return 2
-    return 1 if has_findings(account) else 0
+    failed = demands.failed(account) if demands.made else has_findings(account)
+    return 1 if failed else 0
 
 
 def _on_targets(

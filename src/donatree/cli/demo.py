@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from pathlib import Path
 
 import rich_click as click
 
-from donatree import reports
-from donatree.cli.options import publish, report_options
+from donatree.cli.outputs import Outputs, report_options
 from donatree.ledger import Account
 
 
 @click.command("demo")
 @report_options
-def command(
-    report_file: Path | None, json_file: Path | None, expand: bool, show_evidence: bool
-) -> None:
+def command(outputs: Outputs) -> None:
     """Audit the programs of the lesson; what it says stands beside what this JAX does."""
+    outputs.check()
     import jax
 
     from donatree import lesson
@@ -37,8 +34,7 @@ def command(
         versions=facts.versions(),
         platform=ledgers[0].platform,
     )
-    options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
-    publish(account, sys.stdout, report_file, json_file, options)
+    outputs.publish(account, sys.stdout)
     leaf, batch = lesson.held_elsewhere()
     click.echo("\na leaf held under a second name while the state is donated (run, not audited)")
     click.echo(f"  the lesson: True, False; here: the leaf is deleted: {leaf}, the batch: {batch}")

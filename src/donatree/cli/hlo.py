@@ -12,13 +12,8 @@ import rich_click as click
 
 from donatree import reports
 from donatree._version import __version__
-from donatree.cli.options import (
-    check_writable,
-    failure,
-    publish,
-    report_options_of,
-    write_file,
-)
+from donatree.cli.options import failure
+from donatree.cli.outputs import Outputs, report_options_of, write_file
 from donatree.dumps.folder import Group, find
 from donatree.dumps.reading import Reading, read
 from donatree.ledger import Account, Ledger
@@ -48,35 +43,37 @@ Neither JAX nor protobuf is needed."""
 def command(
     place: Path,
     top: int,
-    report_file: Path | None,
-    json_file: Path | None,
-    expand: bool,
-    show_evidence: bool,
+    outputs: Outputs,
 ) -> int:
     """Tell what became of donation in compiled modules on disk.
 
     Exit 0 where nothing is lost, 1 where something is, 2 where nothing can be read.
     """
-    check_writable(report_file, json_file)
+    outputs.check()
+    options, json_file = outputs.options, outputs.file("json")
+    outputs = outputs.without("json")  # it has the modules that could not be read as well
     try:
         groups = find(place)
     except OSError as error:
         raise failure(f"cannot read `{place}`: {error.strerror}") from None
     if not groups:
         raise failure(f"there is no module in `{place}`")
-    collected = Collected(place, top, keep_all=json_file is not None, keep_top=expand)
+    all_of_them = json_file is not None or not outputs.plain
+    collected = Collected(place, top, keep_all=all_of_them, keep_top=options.expand)
     for group in progress.tracked(groups, len(groups), "modules", sys.stderr):
         collected.add(group, read(group))
     if not collected.modules:
         raise failure(f"nothing in `{place}` could be read")
-    options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
-    if collected.is_one:
-        publish(collected.account(), sys.stdout, report_file, None, options)
+    if collected.is_one or outputs.streams:
+        outputs.publish(collected.account(), sys.stdout)
     else:
         overview = collected.overview()
         modules.write(overview, sys.stdout, options)
-        if report_file is not None:
-            write_file(report_file, _plain(overview, options))
+        for kind, file in outputs.files:
+            if kind == "plain":
+                write_file(file, _plain(overview, options))
+            else:
+                write_file(file, reports.render(collected.account(), kind, options))
     if json_file is not None:
         write_file(json_file, collected.as_json())
     return 1 if collected.lost else 0

@@ -9,18 +9,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from donatree import reports
 from donatree.before.wish import Wish
-from donatree.cli.options import (
-    check_writable,
-    failure,
-    has_findings,
-    prove_options,
-    publish,
-    put_patch,
-    report_options,
-    target_options,
-)
+from donatree.cli.demands import Baselined, Demands, demand_options
+from donatree.cli.options import failure, prove_options, put_patch, target_options
+from donatree.cli.outputs import Outputs, report_options
 from donatree.errors import TargetError
 from donatree.processes.group import FOLDER, WAIT, Group
 from donatree.watch.level import CHECKS, FEWEST_CALLS, Check, Level
@@ -31,30 +23,23 @@ if TYPE_CHECKING:
     from donatree.targets.names import Wanted
 
 EPILOG = """The program's own output, traceback and exit code stay as they are; the report goes to
-standard error. Exit code 1 for findings comes only with --strict or --fail-under, and only where
-the program itself ended well."""
+standard error. Exit code 1 for findings comes only with --strict, --fail-under or --baseline, and
+only where the program itself ended well."""
 
 
 @click.command(
     "run",
+    cls=Baselined,
     epilog=EPILOG,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.option("-m", "module", is_flag=True, help="Run a module, as `python -m` does.")
-@click.option("--strict", is_flag=True, help="Exit 1 where anything was found.")
-@click.option(
-    "--fail-under",
-    type=click.FloatRange(0, 100),
-    metavar="PERCENT",
-    help="Exit 1 where less than PERCENT of the promised bytes pass every gate checked.",
-)
+@demand_options("Exit 1 where anything was found.")
 @click.option(
     "--check",
     type=click.Choice(CHECKS),
-    default="calls",
-    show_default=True,
-    help="How much is looked at: what is compiled, the first calls too, or the names behind every "
-    "call.",
+    help="How much is looked at: what is compiled, the first calls too (the default), or the names "
+    "behind every call.",
 )
 @click.option(
     "--calls",
@@ -102,9 +87,8 @@ the program itself ended well."""
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def command(
     module: bool,
-    strict: bool,
-    fail_under: float | None,
-    check: Check,
+    demands: Demands,
+    check: Check | None,
     calls: int,
     before: bool,
     donate: tuple[str, ...],
@@ -115,10 +99,7 @@ def command(
     patch: bool,
     targets: tuple[str, ...],
     full: bool,
-    report_file: Path | None,
-    json_file: Path | None,
-    expand: bool,
-    show_evidence: bool,
+    outputs: Outputs,
     name: str,
     arguments: tuple[str, ...],
 ) -> Outcome:
@@ -128,14 +109,16 @@ def command(
     if patch and not prove:
         raise failure("`--patch` needs `--prove`, which tries the fixes")
     wishes = _wishes(before, donate)
-    check_writable(report_file, json_file)
-    report_file, json_file = _absolute(report_file), _absolute(json_file)
+    outputs = outputs.or_else(demands.settings.formats)
+    outputs.check()
+    outputs = outputs.absolute()
     process = os.getpid()
-    level = Level(check, calls)
+    level = Level(check or demands.check(CHECKS) or "calls", calls)
     program = Program("module" if module else "script", name, arguments)
     group = Group(ledgers, wait)
     budget = prove_budget if prove else None
-    session = Session(program, level, group, wishes, budget, _usable(targets), full)
+    wanted = _usable(targets or demands.settings.targets)
+    session = Session(program, level, group, wishes, budget, wanted, full)
     try:
         outcome = session.run()
     except BadProgram as error:
@@ -143,21 +126,18 @@ def command(
     if os.getpid() != process:
         return outcome  # a child that the program forked: the report is its parent's
     account = session.account()
-    options = reports.Options(expand=expand or show_evidence, evidence=show_evidence)
     try:
         merged = group.finish(account, sys.stderr)
-        if merged is not None:  # None: process 0 reports
-            account = merged
-            publish(account, sys.stderr, report_file, json_file, options)
+        if merged is not None:  # None: process 0 reports, and keeps the baseline
+            account = demands.judged(merged)
+            outputs.publish(account, sys.stderr)
             if patch:
                 put_patch(account, sys.stderr)
     except Exception as error:
         print(f"donatree: the report could not be written: {error!r}", file=sys.stderr)
     session.close()
-    if outcome.code == 0 and outcome.signal is None:
-        too_little = fail_under is not None and account.fraction * 100 < fail_under
-        if too_little or (strict and has_findings(account)):
-            outcome = Outcome(1)
+    if outcome.code == 0 and outcome.signal is None and demands.failed(account):
+        outcome = Outcome(1)
     return outcome
 
 
@@ -187,8 +167,3 @@ def _wishes(before: bool, donate: tuple[str, ...]) -> tuple[Wish, ...] | None:
         return tuple(map(Wish.parse, donate))
     except ValueError as error:
         raise failure(str(error)) from None
-
-
-def _absolute(file: Path | None) -> Path | None:
-    """The program may change the current folder."""
-    return file.absolute() if file is not None else None

@@ -37,6 +37,7 @@ class Account(Shown):
         comparison: what changed against a baseline or an older account; None where nothing was
             compared.
         unmatched: ignores that matched nothing, each with where it is written.
+        notes: what the reader should know of the account as a whole.
     """
 
     ledgers: tuple[Ledger, ...] = ()
@@ -52,6 +53,7 @@ class Account(Shown):
     refusals: tuple[Refusal, ...] = ()
     comparison: Comparison | None = None
     unmatched: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def promised(self) -> int:
@@ -67,6 +69,19 @@ class Account(Shown):
     def fraction(self) -> float:
         """``kept_in_place / promised``; 1.0 where nothing was promised."""
         return self.kept_in_place / self.promised if self.promised else 1.0
+
+    @property
+    def judged_fraction(self) -> float:
+        """``fraction``, where a loss that the configuration ignores is none."""
+        if not self.promised:
+            return 1.0
+        accepted = sum(
+            row.bytes
+            for ledger in self.ledgers
+            for row in ledger.lost
+            if row.path in ledger.accepted
+        )
+        return (self.kept_in_place + accepted) / self.promised
 
     def all_findings(self) -> Iterator[Finding]:
         """The program's own findings, then those of each ledger."""
@@ -95,4 +110,5 @@ class Account(Shown):
             "refusals": [each.to_dict() for each in self.refusals],
             "comparison": self.comparison and self.comparison.to_dict(),
             "unmatched_ignores": list(self.unmatched),
+            "notes": list(self.notes),
         }

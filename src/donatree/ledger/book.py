@@ -131,6 +131,12 @@ class Ledger(Shown):
         return tuple(entry for entry in self.entries if entry.stopped_at is not None)
 
     @property
+    def accepted(self) -> frozenset[str]:
+        """Paths of lost leaves whose loss the user's configuration ignores."""
+        ignored = {(each.code, path) for each in self.findings for path in each.ignored_leaves}
+        return frozenset(row.path for row in self.lost if (row.finding, row.path) in ignored)
+
+    @property
     def broken(self) -> bool:
         """Whether a promise was broken: a leaf was lost, or a finding says what was not asked."""
         return bool(self.lost) or any(finding.level == "error" for finding in self.findings)

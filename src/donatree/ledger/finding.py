@@ -29,6 +29,7 @@ class Finding(Shown):
         help: what to change.
         labels: places in source, in the order in which they are told.
         ignored: why it is not to be told, and where that is written; None where it is to be told.
+        ignored_leaves: those of `leaves` that are ignored: all of them, or some while it is told.
     """
 
     code: str
@@ -42,6 +43,7 @@ class Finding(Shown):
     help: str | None = None
     labels: tuple[Label, ...] = ()
     ignored: str | None = None
+    ignored_leaves: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """One element of ``findings`` in the JSON report."""
@@ -57,4 +59,5 @@ class Finding(Shown):
             "help": self.help,
             "labels": [label.to_dict() for label in self.labels],
             "ignored": self.ignored,
+            "ignored_leaves": list(self.ignored_leaves),
         }

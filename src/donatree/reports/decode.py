@@ -64,6 +64,7 @@ def account(data: Any, schema_version: int) -> Account:
             item.one("comparison", decode_comparison.comparison) if item.has("comparison") else None
         ),
         unmatched=item.texts("unmatched_ignores") if item.has("unmatched_ignores") else (),
+        notes=item.texts("notes") if item.has("notes") else (),
     )
 
 
@@ -209,6 +210,7 @@ def _finding(data: Any, place: str) -> Finding:
         help=item.maybe("help", str),
         labels=item.each("labels", _label) if item.has("labels") else (),
         ignored=item.maybe("ignored", str) if item.has("ignored") else None,
+        ignored_leaves=item.texts("ignored_leaves") if item.has("ignored_leaves") else (),
     )
 
 

@@ -1,0 +1,225 @@
+"""What the options and the configuration demand of a command: its exit code, its files."""
+
+from __future__ import annotations
+
+import json
+import linecache
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from donatree import cli
+from donatree.cli import demands
+from donatree.cli.run import command as run_command
+from programs import donatree, write
+
+PROGRAM = """\
+import jax
+import jax.numpy as jnp
+
+
+def step(state, x):
+    return {"w": state["w"] + x, "n": (state["n"] + 1).astype(jnp.bfloat16)}
+
+
+def target():
+    state = {"w": jax.ShapeDtypeStruct((64,), "float32"), "n": jax.ShapeDtypeStruct((), "int32")}
+    return jax.jit(step, donate_argnums=0), (state, 1.0)
+
+
+if __name__ == "__main__":
+    state = {"w": jnp.ones(64), "n": jnp.zeros((), jnp.int32)}
+    print(jax.jit(step, donate_argnums=0)(state, 1.0)["w"][0])
+"""
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Command:
+    """Runs a command in this process, in a folder with the program."""
+    write(tmp_path, PROGRAM)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: str) -> Done:
+        linecache.clearcache()  # each command is a process of its own, to its user
+        with pytest.raises(SystemExit) as caught:
+            cli.main(arguments)
+        code = caught.value.code
+        return Done(code if isinstance(code, int) else 0, *capfd.readouterr())
+
+    return run
+
+
+def configure(text: str) -> None:
+    Path("pyproject.toml").write_text(f"[tool.donatree]\n{text}\n", encoding="utf-8")
+
+
+AUDIT = ("audit", "train.py::target")
+
+
+def test_an_audit_fails_for_its_findings_and_not_for_those_that_are_ignored(
+    command: Command,
+) -> None:
+    found = command(*AUDIT)
+    assert found.code == 1
+    assert "error[DT402]" in found.out
+    configure("ignore = [{code = 'DT402', path = 'state', reason = 'a counter'}, 'DT801']")
+    quiet = command(*AUDIT, "--json", "a.json")
+    assert quiet.code == 0
+    assert "error[DT402]" not in quiet.out
+    assert "1 finding ignored: DT402" in quiet.out
+    assert "pyproject.toml: `DT801`" in quiet.out
+    assert "256 of 260 bytes, 1 of 2 leaves" in quiet.out  # the verdict stays
+    (finding,) = json.loads(Path("a.json").read_text())["ledgers"][0]["findings"]
+    assert finding["ignored"] == "pyproject.toml: a counter"
+
+
+def test_a_comment_in_the_source_ignores_its_line(command: Command) -> None:
+    text = PROGRAM.replace("(jnp.bfloat16)}", "(jnp.bfloat16)}  # donatree: ignore[DT402] small")
+    write(Path.cwd(), text)
+    assert command(*AUDIT).code == 0
+    expanded = command(*AUDIT, "--expand").out
+    assert "train.py:6: small" in expanded
+    write(Path.cwd(), text.replace("DT402", "DT404"))
+    stale = command(*AUDIT)
+    assert stale.code == 1
+    assert "train.py:6: `DT404`" in stale.out
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code"),
+    [
+        ("fail-under = 98", (), 0),
+        ("fail-under = 99", (), 1),
+        ("fail-under = 99\nignore = ['DT402']", (), 0),
+        ("fail-under = 98\nstrict = true", (), 1),
+        ("fail-under = 99", ("--fail-under", "50"), 0),
+        ("", ("--fail-under", "100"), 1),
+        ("", (), 1),
+        ("functions = ['other']", (), 2),  # nothing was judged
+    ],
+)
+def test_what_is_demanded_decides(
+    command: Command, text: str, options: tuple[str, ...], code: int
+) -> None:
+    configure(text)
+    assert command(*AUDIT, *options).code == code
+
+
+def test_formats_go_to_files_and_to_the_report_s_own_stream(command: Command) -> None:
+    done = command(*AUDIT, "--format", "json", "--format", "csv=out.csv", "--html", "out.html")
+    assert json.loads(done.out)["ledgers"][0]["promised_bytes"] == 260
+    assert "state['n']" in Path("out.csv").read_text()
+    assert Path("out.html").read_text().startswith("<!doctype html>")
+    configure("formats = ['junit=out.xml']")
+    assert "error[DT402]" in command(*AUDIT).out
+    assert Path("out.xml").read_text().startswith("<?xml")
+
+
+def test_the_summary_of_a_github_job_is_added_to(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("# earlier\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    command(*AUDIT, "--format", f"markdown={summary}", "--format", "markdown=other.md")
+    command(*AUDIT, "--format", "markdown=other.md")
+    assert summary.read_text() == "# earlier\n" + Path("other.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--format", "pdf"), "there is no format `pdf`; there are terminal, plain, json"),
+        (("--format", "json="), "`--format json=` names no file"),
+        (("--html", "no/such/x.html"), "cannot write `no/such/x.html`: no such folder `no/such`"),
+        (("--baseline", "none.toml"), "none.toml"),
+        (("--config", "none.toml"), "cannot read `none.toml`: No such file or directory"),
+        (("--config", "empty.toml"), "`empty.toml` has no [tool.donatree]"),
+    ],
+)
+def test_bad_input_is_one_line(command: Command, arguments: tuple[str, ...], told: str) -> None:
+    Path("empty.toml").write_text("")
+    for name in ("audit", "run"):
+        done = command(name, *arguments, "train.py::target")
+        assert (done.code, done.out) == (2, "")
+        assert told in done.err
+        assert len(done.err.splitlines()) == 1
+
+
+def test_a_bad_configuration_is_one_line_and_runs_nothing(command: Command) -> None:
+    configure("check = 'everything'")
+    done = command("run", "train.py")
+    assert (done.code, done.out) == (2, "")
+    assert "`check` is none of compile, calls, names" in done.err
+
+
+def test_a_saved_report_is_shown_again(command: Command) -> None:
+    shown = command(*AUDIT, "--json", "a.json").out
+    again = command("report", "a.json", "--html", "a.html", "--json", "b.json")
+    assert (again.code, again.out) == (0, shown)
+    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
+    Path("bad.json").write_text("{}")
+    for bad in ("bad.json", "none.json"):
+        done = command("report", bad)
+        assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
+
+
+def test_a_run_keeps_a_baseline_and_fails_for_what_got_worse(tmp_path: Path) -> None:
+    whole = PROGRAM.replace(".astype(jnp.bfloat16)", "")
+    write(tmp_path, whole)
+    made = donatree("run", "--write-baseline", "checks.toml", "train.py", cwd=tmp_path)
+    assert (made.code, made.out) == (0, "2.0\n")
+    assert "`checks.toml` was written" in made.err
+    recorded = (tmp_path / "checks.toml").read_text()
+    write(tmp_path, PROGRAM)
+    worse = donatree("run", "--baseline", "checks.toml", "train.py", cwd=tmp_path)
+    assert (worse.code, worse.out) == (1, "2.0\n")
+    assert "state['n']" in worse.err
+    assert "reused" in worse.err
+    assert (tmp_path / "checks.toml").read_text() == recorded
+
+
+def test_a_baseline_accepts_what_it_has_and_keeps_what_got_better(command: Command) -> None:
+    assert command(*AUDIT, "--write-baseline").code == 0
+    file = Path("donation.toml")
+    accepted = file.read_text()
+    assert command(*AUDIT, "--baseline", "donation.toml").code == 0
+    assert file.read_text() == accepted
+    write(Path.cwd(), PROGRAM.replace(".astype(jnp.bfloat16)", ""))
+    better = command(*AUDIT, "--baseline", "donation.toml")
+    assert better.code == 0
+    assert "`donation.toml` was rewritten: what got better is to stay so" in better.out
+    assert file.read_text() != accepted
+    write(Path.cwd(), PROGRAM)
+    assert command(*AUDIT, "--baseline", "donation.toml").code == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("--write-baseline a.toml train.py b", "--write-baseline --baseline a.toml train.py b"),
+        ("--strict --write-baseline a.toml -m m", None),
+        ("--write-baseline train.py a.toml", "--write-baseline train.py a.toml"),
+        ("--json x.json --write-baseline a.toml t.py", None),
+        ("train.py --write-baseline a.toml", "train.py --write-baseline a.toml"),
+        ("--baseline b.toml --write-baseline t.py", "--baseline b.toml --write-baseline t.py"),
+    ],
+)
+def test_the_baseline_s_file_may_follow_the_word_to_write_it(given: str, read: str | None) -> None:
+    expected = read or given.replace("--write-baseline", "--write-baseline --baseline")
+    assert isinstance(run_command, demands.Baselined)
+    assert run_command._spelt_out(given.split()) == expected.split()
