@@ -14,7 +14,7 @@ import rich_click as click
 from donatree import policy
 from donatree.cli.outputs import check_writable
 from donatree.errors import DonatreeError
-from donatree.ledger import Account, Comparison
+from donatree.ledger import Account
 
 if TYPE_CHECKING:
     from donatree.baseline import Baseline
@@ -49,9 +49,8 @@ class Demands:
 
     @property
     def made(self) -> bool:
-        """Whether anything is demanded that could fail."""
-        compared = self.file is not None and not self.write
-        return self.strict or self.fail_under is not None or compared
+        """Whether anything is demanded, by which success is judged then."""
+        return self.strict or self.fail_under is not None or self.file is not None
 
     def check(self, known: Sequence[Check]) -> Check | None:
         """How much the configuration wants to be looked at.
@@ -85,11 +84,14 @@ class Demands:
             new = None if new == old else new
         else:
             assert old is not None
-            new = baseline.ratcheted(old, account, folder=folder)
+            new = baseline.ratcheted(old, account)
         note = self._written(new, account)
-        compared = Comparison(self.name)
-        if old is not None:
-            compared = baseline.compare(old, account, old_name=self.name, folder=folder)
+        if old is None:
+            leaves = sum(len(ledger.entries) for ledger in account.ledgers)
+            lost = sum(len(ledger.lost) for ledger in account.ledgers)
+            note = f"{note}: {leaves:,} leaves, {lost:,} of them accepted as lost"
+            return dataclasses.replace(account, notes=(*account.notes, note))
+        compared = baseline.compare(old, account, old_name=self.name)
         notes = (*compared.notes, note) if note else compared.notes
         return dataclasses.replace(account, comparison=dataclasses.replace(compared, notes=notes))
 

@@ -49,6 +49,4 @@ def put(document: Document, stream: TextIO, width: int, color: bool) -> None:
     )
     with console.capture() as captured:
         console.print(document, soft_wrap=True, end="")
-    encoding = streams.encoding(stream)
-    stream.write(captured.get().encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
+    streams.put(captured.get(), stream)

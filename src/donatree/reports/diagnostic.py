@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from donatree import paths
 from donatree.ledger import Finding, Location
-from donatree.reports import sizes, snippet
+from donatree.reports import cell_names, sizes, snippet
 from donatree.reports.places import columns, shown
 from donatree.reports.text import ASCII, BAD, CARE, HEAD, Line, Marks, cells, clean, paragraph
 
@@ -41,20 +41,37 @@ def lines(
     style = _STYLES[finding.level]
     code = clean(finding.code)
     yield [(f"{finding.level}[{code}]", style), (f": {clean(finding.headline)}", HEAD)]
-    gutter = 1
-    if finding.labels:
-        gutter = snippet.gutter_of(finding.labels)
-        yield from snippet.lines(finding.labels, marks, width, style)
-    elif finding.location:
-        source = list(_source(finding.location, marks, width, style))
-        gutter = len(str(finding.location.line)) if source else 1
-        yield [(" " * gutter + "--> ", "blue"), (clean(str(finding.location)), "")]
-        yield from source
-    for word, text in _attached(finding, functions, targets):
+    gutter, source = drawn(finding, marks, width)
+    yield from source
+    for word, text in attached(finding, functions, targets):
         head: Line = [(" " * (gutter + 1) + "= ", "blue"), (f"{word}: ", HEAD)]
         yield from paragraph(text, width, head, gutter + 3 + len(word) + 2)
     if tried is not None:
         yield from tried(gutter)
+
+
+def drawn(finding: Finding, marks: Marks, width: int = 100) -> tuple[int, list[Line]]:
+    """The places of a finding, with the lines of source where they can be read.
+
+    Args:
+        finding: the finding.
+        marks: the signs to use.
+        width: columns.
+
+    Returns:
+        The columns that the line numbers take up, and the lines, ``--> file:line`` first; none
+        where the finding has no place.
+    """
+    style = _STYLES[finding.level]
+    if finding.labels:
+        lines = list(snippet.lines(finding.labels, marks, width, style))
+        return snippet.gutter_of(finding.labels), lines
+    if finding.location is None:
+        return 1, []
+    source = list(_source(finding.location, marks, width, style))
+    gutter = len(str(finding.location.line)) if source else 1
+    head: Line = [(" " * gutter + "--> ", "blue"), (clean(str(finding.location)), "")]
+    return gutter, [head, *source]
 
 
 def text(finding: Finding, width: int = 100) -> str:
@@ -73,12 +90,23 @@ def text(finding: Finding, width: int = 100) -> str:
           = help: copy it
     """
     made = lines(finding, ASCII, width)
-    return "\n".join("".join(piece for piece, _ in line).rstrip() for line in made)
+    rows = ("".join(piece for piece, _ in line).rstrip() for line in made)
+    return cell_names.named("\n".join(rows))
 
 
-def _attached(
-    finding: Finding, functions: Sequence[str], targets: str | None
+def attached(
+    finding: Finding, functions: Sequence[str] = (), targets: str | None = None
 ) -> Iterator[tuple[str, str]]:
+    """What is told of a finding below its place: ``leaf``, ``in``, ``on``, ``note``, ``help``.
+
+    Args:
+        finding: the finding.
+        functions: names of the functions that it concerns, where the reader cannot tell.
+        targets: the targets on which it was found, where there are others.
+
+    Yields:
+        The word and the text after it.
+    """
     if finding.leaves or finding.folded:
         folded = finding.folded or paths.fold(finding.leaves)
         word = "leaves" if len(finding.leaves) > 1 else "leaf"

@@ -40,11 +40,12 @@ class _Found:
     ledger: Ledger | None = None
 
 
-def ranked(account: Account) -> list[Shown]:
-    """All findings, those about the same leaves together: most bytes first, notes last.
+def ranked(account: Account, *, ignored: bool = False) -> list[Shown]:
+    """The findings to be told, those about the same leaves together: most bytes first, notes last.
 
     Args:
         account: what was learnt of a program.
+        ignored: those that are ignored instead.
 
     Returns:
         The findings; those of equal bytes by level, then code, then as they came.
@@ -53,6 +54,8 @@ def ranked(account: Account) -> list[Shown]:
     found: dict[object, list[_Found]] = {}
     for each in _all(account, groups):
         finding = each.finding
+        if (finding.ignored is not None) != ignored:
+            continue
         place = finding.location if finding.labels else None  # what is told of two places is two
         about = frozenset(finding.leaves) or finding.headline
         key = (finding.code, finding.level, about, place, each.ledger and each.ledger.function)
@@ -159,13 +162,30 @@ def sections(
         One list of lines a finding, with the fixes that were tried for it. The functions are named
         where there is more than one program, the targets where there is more than one of them.
     """
-    several = len(group.groups(account.ledgers)) > 1
-    names = group.targets(account.ledgers)
-    for shown in ranked(account):
-        functions = shown.functions if several else ()
-        targets = _on(group.targets(shown.ledgers), names) if len(names) > 1 else None
+    for shown, functions, targets in told(account):
         tried = partial(_tried, shown, width, evidence)
         yield list(diagnostic.lines(shown.finding, marks, width, functions, tried, targets))
+
+
+def told(
+    account: Account, *, ignored: bool = False
+) -> Iterator[tuple[Shown, tuple[str, ...], str | None]]:
+    """The findings as ``ranked`` gives them, each with what a reader could not tell.
+
+    Args:
+        account: what was learnt of a program.
+        ignored: those that are ignored instead.
+
+    Yields:
+        The finding; its functions, empty where there is only one program; the targets on which it
+        was found, None where there is only one.
+    """
+    several = len(group.groups(account.ledgers)) > 1
+    names = group.targets(account.ledgers)
+    for shown in ranked(account, ignored=ignored):
+        functions = shown.functions if several else ()
+        targets = _on(group.targets(shown.ledgers), names) if len(names) > 1 else None
+        yield shown, functions, targets
 
 
 def _on(found: Sequence[str], names: Sequence[str]) -> str | None:

@@ -22,12 +22,14 @@ class Leaves:
     Attributes:
         entries: one for each; what became of it on all targets is told by ``standings``.
         standings: for each of ``entries`` what became of it on each target.
+        found: for each of ``entries`` its own entry on each target, None where it has none.
         per_device: whether the entries' bytes are those of one device; else the targets have
             other bytes each and these are of the whole array.
     """
 
     entries: tuple[Entry, ...]
     standings: tuple[tuple[Standing, ...], ...]
+    found: tuple[tuple[Entry | None, ...], ...]
     per_device: bool
 
     def rows(self, *, expand: bool = False) -> list[Row]:
@@ -65,7 +67,8 @@ def join(group: Group) -> Leaves:
         _entry(number, [each for each in row if each], fared, per_device)
         for number, (row, fared) in enumerate(zip(found.values(), standings, strict=True))
     ]
-    return Leaves(tuple(entries), tuple(standings), per_device)
+    own = tuple(map(tuple, found.values()))
+    return Leaves(tuple(entries), tuple(standings), own, per_device)
 
 
 def _entry(

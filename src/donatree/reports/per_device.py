@@ -24,10 +24,7 @@ def lines(group: Group, width: int = 100) -> Iterator[Line]:
     Yields:
         The table, then a line for each target whose own layout has other bytes than the arrays.
     """
-    saved = any(ledger.saved is not None for ledger in group.ledgers)
-    heads = ["per device", "", "bytes in place", "live memory"]
-    heads += ["donation saves"] if saved else []
-    rows = [_row(ledger, saved) for ledger in group.ledgers]
+    heads, rows = table(group)
     widths = [
         max(cells(head), *(width_of(row[number]) for row in rows))
         for number, head in enumerate(heads)
@@ -45,6 +42,14 @@ def lines(group: Group, width: int = 100) -> Iterator[Line]:
                     yield [(f"{_GAP * 2}{head}: ", DIM), *found]
     for ledger in group.ledgers:
         yield from padding(ledger, width)
+
+
+def table(group: Group) -> tuple[list[str], list[list[Line]]]:
+    """The heads of the table and its rows, one a target: name, device, bytes in place, memory."""
+    saved = any(ledger.saved is not None for ledger in group.ledgers)
+    heads = ["per device", "", "bytes in place", "live memory"]
+    heads += ["donation saves"] if saved else []
+    return heads, [_row(ledger, saved) for ledger in group.ledgers]
 
 
 def padding(ledger: Ledger, width: int = 100) -> Iterator[Line]:

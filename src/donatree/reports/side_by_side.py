@@ -47,7 +47,8 @@ def lines(
         yield from _indented(part)
     for ledger in group.ledgers:
         yield from fixes.together(ledger.fixes, ledger.devices, width, evidence=evidence)
-    yield from _notes(group, width)
+    for note in notes(group):
+        yield from paragraph(note, width, [("  = ", "blue"), ("note: ", HEAD)], 10)
 
 
 def _signatures(group: Group, marks: Marks, width: int, expand: bool) -> Iterator[Line]:
@@ -70,7 +71,7 @@ def _indented(part: Iterable[Line]) -> Iterator[Line]:
         yield [("  ", ""), *line]
 
 
-def _notes(group: Group, width: int) -> Iterator[Line]:
+def notes(group: Group) -> Iterator[str]:
     """What the reader should know, each text once; of some targets only, with their names."""
     found: dict[str, list[str]] = {}
     for ledger in group.ledgers:
@@ -78,4 +79,4 @@ def _notes(group: Group, width: int) -> Iterator[Line]:
             found.setdefault(note, []).append(name_of(ledger))
     for note, names in found.items():
         where = f"on {listed(names)}: " if len(names) < len(group.ledgers) else ""
-        yield from paragraph(where + note, width, [("  = ", "blue"), ("note: ", HEAD)], 10)
+        yield where + note

@@ -36,6 +36,13 @@ def encoding(stream: TextIO) -> str:
     return getattr(stream, "encoding", None) or "utf-8"
 
 
+def put(text: str, stream: TextIO) -> None:
+    """Writes a text; what the stream's encoding does not have is written as an escape."""
+    known = encoding(stream)
+    stream.write(text.encode(known, "backslashreplace").decode(known))
+    stream.flush()
+
+
 def has_marks(stream: TextIO) -> bool:
     """Whether the stream's encoding has the marks outside ASCII."""
     signs = UNICODE.kept + UNICODE.lost + UNICODE.bar + UNICODE.gap + UNICODE.dots

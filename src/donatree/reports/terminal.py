@@ -15,12 +15,14 @@ from donatree.reports import (
     DEFAULT_WIDTH,
     Options,
     advice,
+    comparison,
     faults,
     findings,
     fit,
     fixes,
     funnel,
     hardware,
+    ignored,
     per_device,
     processes,
     refusals,
@@ -92,6 +94,8 @@ def document(account: Account, options: Options) -> Document:
         *findings.sections(account, marks, width, options.evidence),
         *(advice.lines(each, width) for each in account.advice),
         _totals(account),
+        *comparison.sections(account, width, expand=options.expand),
+        ignored.lines(account, width, expand=options.expand),
         _next(account),
         faults.lines(account, width),
     ]
@@ -235,7 +239,9 @@ def _saved(ledger: Ledger) -> Iterator[Line]:
 
 
 def _is_empty(account: Account) -> bool:
-    return not (account.ledgers or account.rehearsals or account.refusals)
+    # What `donatree diff` compares is no program that could have donated something.
+    compared = account.comparison is not None and account.comparison.new is not None
+    return not (account.ledgers or account.rehearsals or account.refusals or compared)
 
 
 def _nothing_donated(account: Account, width: int) -> Iterator[Line]:
@@ -278,7 +284,10 @@ def _total(account: Account, where: str) -> Line:
 
 
 def _next(account: Account) -> Iterator[Line]:
-    codes = list(dict.fromkeys(shown.finding.code for shown in findings.ranked(account)))
+    seen = [shown.finding.code for shown in findings.ranked(account)]
+    if account.comparison is not None:
+        seen += [each.after for each in account.comparison.changes if each.fails and each.after]
+    codes = list(dict.fromkeys(seen))
     if not codes:
         return
     yield [("next: ", HEAD), (f"donatree explain {clean(codes[0])}", "bold cyan")]

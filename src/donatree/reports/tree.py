@@ -28,6 +28,7 @@ from donatree.reports.text import (
 )
 
 _LEAST_SLOT = 24
+_ORDER = {gate.value: gate.position for gate in Gate}
 
 
 def lines(
@@ -46,7 +47,7 @@ def lines(
         At most about 40 lines without ``expand`` and ``evidence``, fewer where nothing is lost.
     """
     rows = folding.rows(ledger, expand=expand)
-    table = [(row, label(row), _bytes(row)) for row in rows]
+    table = [(row, label(row), figure(row)) for row in rows]
     labels = [width_of(name) for _, name, shown in table if shown]
     column = min(max(labels, default=0), max(width * 3 // 5, 24))
     figures = max((cells(shown) for _, _, shown in table), default=0)
@@ -57,7 +58,7 @@ def lines(
         gap = " " * max(column - width_of(name), 0)
         line: Line = [*name, (f"{gap}  {' ' * (figures - cells(shown))}{shown}  ", "")]
         room = max(width - width_of(line), _LEAST_SLOT)
-        yield line + (_verdict(row.view, marks, room, expand) if row.view else _rest(row, marks))
+        yield line + verdict(row, marks, room, expand)
         entry = row.view.first.entry if row.view and row.view.leaves == 1 else None
         if evidence and entry:
             indent = "  " * (row.depth + 2)
@@ -67,8 +68,7 @@ def lines(
 
 def in_gate_order(evidence: Mapping[str, str]) -> list[tuple[str, str]]:
     """What was read of a leaf, by the name of the gate."""
-    order = {gate.value: gate.position for gate in Gate}
-    return sorted(evidence.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+    return sorted(evidence.items(), key=lambda item: (_ORDER.get(item[0], len(_ORDER)), item[0]))
 
 
 def label(row: Row) -> Line:
@@ -88,7 +88,7 @@ def label(row: Row) -> Line:
     return [(f"{indent}{name}: ", HEAD), (clean(times + entry.leaf.spec.aval), "")]
 
 
-def _bytes(row: Row) -> str:
+def figure(row: Row) -> str:
     """Bytes per device, with the global figure beside where it differs; empty for a heading."""
     if row.opened:
         return ""
@@ -99,7 +99,11 @@ def _bytes(row: Row) -> str:
     return sizes.short(local) + beside
 
 
-def _verdict(view: View, marks: Marks, room: int, expand: bool) -> Line:
+def verdict(row: Row, marks: Marks, room: int, expand: bool) -> Line:
+    """What became of the leaves of a row; the slot's path in what is left of ``room`` columns."""
+    view = row.view
+    if view is None:
+        return _rest(row, marks)
     if not view.uniform:
         lost = f"{view.lost_leaves:,} of {sizes.leaves(view.leaves)}"
         if not view.lost_leaves:
