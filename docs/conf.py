@@ -26,6 +26,7 @@ version = release = donatree.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 myst_heading_anchors = 3
+myst_enable_extensions = ["deflist"]
 
 default_role = "code"  # docstrings write `step`, as Markdown does
 
@@ -33,6 +34,8 @@ html_theme = "furo"
 html_title = f"donatree {release}"
 html_show_sourcelink = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

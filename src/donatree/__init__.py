@@ -15,8 +15,10 @@ from donatree.errors import DonationError as DonationError
 from donatree.errors import DonatreeError as DonatreeError
 from donatree.errors import TargetError as TargetError
 from donatree.holders import Holder as Holder
+from donatree.holders import Holders as Holders
 from donatree.holders import holders as holders
 from donatree.holders.twins import Twins as Twins
+from donatree.holders.twins import TwinsList as TwinsList
 from donatree.holders.twins import twins as twins
 from donatree.ledger import Account as Account
 from donatree.ledger import Entry as Entry
@@ -38,9 +40,11 @@ __all__ = [
     "Finding",
     "Gate",
     "Holder",
+    "Holders",
     "Ledger",
     "TargetError",
     "Twins",
+    "TwinsList",
     "Watched",
     "__version__",
     "advise",
@@ -53,3 +57,10 @@ __all__ = [
     "watch",
     "whole",
 ]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What IPython calls for `%load_ext donatree`."""
+    from donatree.magic import register
+
+    register(shell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import os
 import site
 import sys
@@ -51,11 +52,17 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
 
 def shown(filename: str) -> str:
     """A file name as it is shown: relative to where the program started if it lies below."""
-    if filename.startswith("<"):
+    if filename.startswith("<") or _is_in_memory(filename):
         return filename
     path = os.path.abspath(filename)
     inside = path.startswith(_START_FOLDER.rstrip(os.sep) + os.sep)
     return os.path.relpath(path, _START_FOLDER) if inside else path
+
+
+def _is_in_memory(filename: str) -> bool:
+    """Whether Python has the source under this very name and no file, as of a notebook's cell."""
+    entry = linecache.cache.get(filename)
+    return entry is not None and len(entry) > 1 and entry[1] is None
 
 
 def location_of_frame(frame: FrameType | None) -> Location | None:

@@ -66,7 +66,7 @@ class Reads:
                 self._install()
             except Exception as error:  # a name is gone: its reads are not seen
                 self._fault("reads", error)
-            _forget_dispatch()
+            forget_dispatch()
 
     def _install(self) -> None:
         from jax._src import pjit
@@ -89,7 +89,7 @@ class Reads:
             while self._originals:
                 setattr(*self._originals.pop())
             self._marked.clear()
-            _forget_dispatch()
+            forget_dispatch()
 
     def _checked(self, original: Any) -> Any:
         marked, note = self._marked, self._note
@@ -122,7 +122,7 @@ def _none(*_: Any, **__: Any) -> None:
     return None
 
 
-def _forget_dispatch() -> None:
+def forget_dispatch() -> None:
     """Makes C++ ask again how to dispatch; see `_get_fastpath_data`."""
     with contextlib.suppress(Exception):
         from jax._src import pjit

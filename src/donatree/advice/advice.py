@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from donatree.ledger import Finding, Location
+from donatree.ledger.shown import Shown
 
 Verdict = Literal["donate", "keep", "donated already", "take back", "saves nothing", "undecided"]
 
@@ -95,7 +96,7 @@ class Advice:
         return f"saves {self.saved:,} of {whole} ({how})"
 
 
-class AdviceList(list[Advice]):
+class AdviceList(Shown, list[Advice]):
     """The advice on all arguments of one function, most saved first.
 
     Attributes:
@@ -112,8 +113,10 @@ class AdviceList(list[Advice]):
         >>> advice = AdviceList("step", [Advice("x", "keep", 4, 0, True, "", ("it is read",))])
         >>> print(advice)
         step
+        <BLANKLINE>
           x  keep  saves 0 of 4 bytes (measured)
-             it is read
+            = why: it is read
+        <BLANKLINE>
           nothing to change
     """
 
@@ -162,16 +165,8 @@ class AdviceList(list[Advice]):
             "findings": [each.to_dict() for each in self.findings],
         }
 
-    def __str__(self) -> str:
-        place = f" ({self.location})" if self.location else ""
-        width = max((len(each.argument) for each in self), default=0)
-        lines = [f"{self.function}{place}"]
-        for each in self:
-            lines.append(f"  {each.argument.ljust(width)}  {each.verdict}  {each.what_it_saves}")
-            lines += [f"  {' ' * width}  {reason}" for reason in each.reasons]
-        lines.append(f"  {self.conclusion}")
-        lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)
+    def _told(self) -> dict[str, Any]:
+        return {"kind": "advice", **self.to_dict()}
 
     @property
     def conclusion(self) -> str:

@@ -18,6 +18,7 @@ COMMANDS: tuple[str, ...] = (
     "advise",
     "hlo",
     "report",
+    "diff",
     "explain",
     "demo",
     "targets",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,7 @@ def leaves(value: Any) -> list[Leaf]:
     import jax
 
     try:
-        found = jax.tree_util.tree_flatten_with_path(value)[0]
+        found = jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_iterator)[0]
     except Exception:  # a tree of the user's that cannot be taken apart
         return []
     return [
@@ -40,6 +41,11 @@ def leaves(value: Any) -> list[Leaf]:
         for path, each in found[:_MOST]
         if buffers.is_array(each)
     ]
+
+
+def _is_iterator(value: Any) -> bool:
+    """No tree, and JAX 0.12 warns of one; pytest has lists of them on its stack."""
+    return isinstance(value, Iterator)
 
 
 def path_in(value: Any, array: Any) -> str | None:

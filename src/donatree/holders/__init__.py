@@ -8,13 +8,14 @@ from types import FrameType
 from typing import Any
 
 from donatree.holders.holder import Holder as Holder
+from donatree.holders.listed import Holders as Holders
 
 Fault = Callable[[str, BaseException], None]
 
-__all__ = ["Holder", "find", "find_views", "holders"]
+__all__ = ["Holder", "Holders", "find", "find_views", "holders"]
 
 
-def holders(tree: Any) -> list[Holder]:
+def holders(tree: Any) -> Holders:
     """Every other live reference to the leaves of a tree, to its containers or to its buffers.
 
     Looks at the local variables of all threads, at modules, closures, default arguments,
@@ -25,8 +26,9 @@ def holders(tree: Any) -> list[Holder]:
         tree: any pytree of arrays, for example a training state.
 
     Returns:
-        Most bytes first, at most 64; `bytes` are bytes per device. What the tree holds itself and
-        the expression that names it in this call are no holders. Nothing is kept alive.
+        A list, most bytes first, at most 64; `bytes` are bytes per device. What the tree holds
+        itself and the expression that names it in this call are no holders. Nothing is kept alive.
+        Printed, and in a notebook, it is a report.
 
     Example:
         >>> import jax.numpy as jnp
@@ -41,7 +43,8 @@ def holders(tree: Any) -> list[Holder]:
     frame = sys._getframe(1)
     asked = Asked(frame, tree)
     leaves = named_leaves(asked.name, tree)
-    return Survey({asked.name: tree}, leaves, frame, outliving=False, excused=asked.excused).run()
+    survey = Survey({asked.name: tree}, leaves, frame, outliving=False, excused=asked.excused)
+    return Holders(asked.name, survey.run())
 
 
 def find(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from donatree._jax import buffers
+from donatree.ledger.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,36 @@ class Twins:
         }
 
 
-def twins(tree: Any) -> list[Twins]:
+class TwinsList(Shown, list[Twins]):
+    """What `donatree.twins` returns: a list, which is printed as a report.
+
+    Example:
+        >>> print(TwinsList([Twins(("state.params['w']", "state.ema['w']"), "float32[8]", 32)]))
+        1 buffer is shared by several leaves: to donate them is an error
+          float32[8], 32 bytes, one array
+            state.params['w']
+            state.ema['w']
+    """
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The twins as plain data."""
+        return {"twins": [each.to_dict() for each in self]}
+
+    def _told(self) -> dict[str, Any]:
+        return {"kind": "twins", **self.to_dict()}
+
+
+def twins(tree: Any) -> TwinsList:
     """The leaves of a tree that are one buffer. To donate such a tree is an error.
 
     Args:
         tree: any pytree of arrays, for example a training state.
 
     Returns:
-        One for each buffer that two or more leaves share, most bytes first; bytes per device.
-        Leaves without bytes are never twins.
+        A list with one for each buffer that two or more leaves share, most bytes first; bytes per
+        device. Leaves without bytes are never twins. Printed, and in a notebook, it is a report.
 
     Example:
         >>> import jax.numpy as jnp
@@ -63,7 +85,8 @@ def twins(tree: Any) -> list[Twins]:
     """
     from donatree.holders.naming import named_leaves
 
-    return find_twins([(path, leaf, True) for path, leaf in named_leaves("tree", tree)])
+    leaves = [(path, leaf, True) for path, leaf in named_leaves("tree", tree)]
+    return TwinsList(find_twins(leaves))
 
 
 def find_twins(leaves: Sequence[tuple[str, Any, bool]], *, by_address: bool = True) -> list[Twins]:

@@ -33,4 +33,11 @@ class Shown:
     ) -> dict[str, str]:
         """The record as HTML and as plain text, for a front end to choose from."""
         made = importlib.import_module(_NOTEBOOK)
-        return made.bundle(self._told(), str(self), include, exclude)
+        return made.bundle(self._told(), include, exclude)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The text, which IPython would not ask a list for; inside other objects the ``repr``."""
+        if cycle or len(printer.stack) > 1:
+            printer.text(repr(self))
+        else:
+            printer.text(str(self))

@@ -9,7 +9,7 @@ from donatree.reports import sizes, streams
 from donatree.reports.console import Document, put
 from donatree.reports.text import BAD, CARE, DIM, GOOD, HEAD, Line, clean, paragraph
 
-_STYLES = {
+STYLES = {
     "donate": f"bold {GOOD}",
     "take back": BAD,
     "undecided": CARE,
@@ -57,8 +57,8 @@ def lines(advice: Mapping[str, Any], width: int) -> Iterator[Line]:
             ("  ", ""),
             (clean(each["argument"]).ljust(name), HEAD),
             ("  ", ""),
-            (each["verdict"].ljust(verdict), _STYLES[each["verdict"]]),
-            (f"  {_bytes(each)}", ""),
+            (each["verdict"].ljust(verdict), STYLES[each["verdict"]]),
+            (f"  {figure(each)}", ""),
         ]
         for reason in each["reasons"]:
             yield from paragraph(clean(reason), width, [("    = ", "blue"), ("why: ", HEAD)], 11)
@@ -67,12 +67,13 @@ def lines(advice: Mapping[str, Any], width: int) -> Iterator[Line]:
                 clean(each["help"]), width, [("    = ", "blue"), ("help: ", HEAD)], 12
             )
     yield [("", "")]
-    yield from paragraph(_conclusion(advice), width, [("  ", "")], 2, HEAD)
+    yield from paragraph(conclusion(advice), width, [("  ", "")], 2, HEAD)
     for note in advice["notes"]:
         yield from paragraph(clean(note), width, [("  = ", "blue"), ("note: ", HEAD)], 10)
 
 
-def _bytes(each: Mapping[str, Any]) -> str:
+def figure(each: Mapping[str, Any]) -> str:
+    """What an argument has and what donating it saves: ``saves 2.00 of 4.00 MiB (measured)``."""
     size, saved = sizes.short(each["bytes"]), each["saved_bytes"]
     if saved is None or (each["verdict"] == "keep" and not each["measured"]):
         return size
@@ -85,7 +86,8 @@ def _bytes(each: Mapping[str, Any]) -> str:
     return f"saves {less} of {size} ({how})"
 
 
-def _conclusion(advice: Mapping[str, Any]) -> str:
+def conclusion(advice: Mapping[str, Any]) -> str:
+    """What to write, and live memory before and after."""
     if not any(each["verdict"] in ("donate", "take back") for each in advice["advice"]):
         return "nothing to change"
     text = f"write `{advice['keyword']}`" if advice["keyword"] else "donate nothing"

@@ -51,6 +51,8 @@ def clean(text: str) -> str:
         >>> print(clean("a\x1b[31m"))
         a\x1b[31m
     """
+    if text.isascii() and text.isprintable():  # nearly always, and much quicker
+        return text
     return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 

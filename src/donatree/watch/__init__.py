@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from donatree.consumed import active
 from donatree.ledger import Account, Finding, Ledger
+from donatree.ledger.shown import Shown
 from donatree.watch.level import CHECKS, FEWEST_CALLS, Check, Level
 
 if TYPE_CHECKING:
+    from donatree.targets.names import Wanted
+    from donatree.watch.abroad import Targets
     from donatree.watch.recorder import Recorder
 
 
-class Watched:
-    """What `watch` learns; it can be read while the block runs and after it."""
+class Watched(Shown):
+    """What `watch` learns; it can be read while the block runs and after it.
 
-    def __init__(self, level: Level) -> None:
+    Printed, and in a notebook, it is the report of what was learnt so far.
+    """
+
+    def __init__(self, level: Level, targets: Sequence[Wanted] = ()) -> None:
         self._level = level
+        self._wanted = targets
+        self._targets: Targets | None = None
         self._recorder: Recorder | None = None
 
     def __enter__(self) -> Self:
         from donatree.watch.recorder import Recorder
 
         self._recorder = Recorder(level=self._level)
+        if self._wanted:
+            from donatree.watch.abroad import Targets
+
+            self._targets = Targets(self._wanted, False, self._recorder.fault)
+            self._recorder.targets = self._targets
         self._recorder.start()
         return self
 
@@ -37,10 +52,21 @@ class Watched:
             active.annotate(error)
             self._recorder.stop()
 
+    def _told(self) -> Account:
+        return self.account
+
     @property
     def account(self) -> Account:
         """All that was learnt so far."""
         return self._recorder.account() if self._recorder is not None else Account()
+
+    def for_targets(self) -> Account:
+        """The account with what was compiled, compiled for the targets that were asked for too."""
+        account = self.account
+        if self._recorder is None or self._targets is None:
+            return account
+        account = self._targets.added(account)
+        return dataclasses.replace(account, faults=tuple(self._recorder.faults))
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
