@@ -9,6 +9,7 @@ import dataclasses
 import gc
 import linecache
 import os
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -26,6 +27,7 @@ import numpy as np
 import optax
 import pytest
 
+import donatree
 from consumed_watcher import watched
 from donatree._jax import deleted
 from donatree.consumed import active, notes
@@ -1108,3 +1110,19 @@ def test_the_programs_here_would_be_missed_without_their_records():
     assert found is not None
     assert "donated" not in found.headline
     assert isinstance(ast.parse(ran.text), ast.Module)
+
+
+def test_the_call_that_took_it_is_told_and_not_the_one_that_failed(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(
+        "import jax, jax.numpy as jnp\n"
+        "step = jax.jit(lambda state, x: state + x, donate_argnums=0)\n"
+        "old = jnp.ones(4)\nnew = step(old, 1)\nbetween = new + 1\nnew2 = step(old, 1)\n"
+    )
+    with pytest.raises(RuntimeError, match="deleted") as caught, donatree.watch():
+        runpy.run_path(str(file))
+    (note,) = caught.value.__notes__
+    took = [line for line in note.splitlines() if "donated here: " in line]
+    assert len(took) == 1
+    assert "(call 1)" in took[0]
+    assert "error[DT705]" in note

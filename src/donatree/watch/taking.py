@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -28,6 +28,7 @@ class Taking:
         self._ledger = ledger
         self._arguments: Sequence[Any] = arguments
         self._book = book
+        self._gone = frozenset(self._deleted())  # what an earlier call took, this one did not
         user = frames.user_frame(frame)
         self._call = None
         if user is not None:
@@ -49,12 +50,19 @@ class Taking:
             if not asked or leaf.flat_index >= len(arguments):
                 continue
             array = arguments[leaf.flat_index]
-            if buffers.is_array(array) and buffers.is_deleted(array):
+            if leaf.flat_index not in self._gone and _is_deleted(array):
                 call.taken.append(Taken.of(leaf, array))
         if call.taken:
             self._book.remember(call)
         if is_last:
             self._book.expect(self._site(call))
+
+    def _deleted(self) -> Iterator[int]:
+        """Where among the arguments a deleted array stands."""
+        for entry in self._ledger.entries:
+            index = entry.leaf.flat_index
+            if index < len(self._arguments) and _is_deleted(self._arguments[index]):
+                yield index
 
     def _site(self, call: Call) -> Site:
         leaves = tuple(
@@ -63,3 +71,7 @@ class Taking:
             if entry.slot is not None
         )
         return Site(call.function, call.defined, call.code, call.lasti, leaves, call.number)
+
+
+def _is_deleted(array: Any) -> bool:
+    return buffers.is_array(array) and buffers.is_deleted(array)
