@@ -43,13 +43,13 @@ def common(names: Sequence[str]) -> str:
     return "".join(shared)
 
 
-def bytes_of(leaves: Sequence[Any]) -> int:
-    """Bytes per device of some arrays together."""
+def sizes_of(leaves: Sequence[Any]) -> list[int]:
+    """Bytes per device of each of some arrays."""
     try:
         known = specs.specs_of([x.aval for x in leaves], [x.sharding for x in leaves])
     except Exception:
-        return sum(int(getattr(leaf, "nbytes", 0)) for leaf in leaves)
-    return sum(spec.bytes for spec in known)
+        return [int(getattr(leaf, "nbytes", 0)) for leaf in leaves]
+    return [spec.bytes for spec in known]
 
 
 def arranged(found: Iterable[Holder]) -> list[Holder]:

@@ -24,7 +24,7 @@ class Holder:
         location: where the root got its value, if known, else where its frame stands; of a closure
             and of a default argument where the function is defined.
         steps: from the root to what is held: ``("['prev']", ".w")``.
-        leaves: paths of the leaves that are held.
+        leaves: paths of the leaves that are held, most bytes first.
         bytes: their bytes per device.
         what: the object that holds, where it is not the leaf itself: "numpy array float32[8]".
         read_at: where the root is read again, where that is known.

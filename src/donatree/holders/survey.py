@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from donatree.holders import handles, roots, views
-from donatree.holders.folding import arranged, bytes_of, common, fits, merged
+from donatree.holders.folding import arranged, sizes_of, common, fits, merged
 from donatree.holders.holder import Holder, Kind
 from donatree.holders.outlive import Judge, Trail
 from donatree.holders.search import Search
@@ -204,6 +204,8 @@ class Survey:
 
     def _holder(self, targets: Sequence[Target], trail: Trail, last: tuple[str, ...]) -> Holder:
         keys = list(dict.fromkeys(key for target in targets for key in target.leaves))
+        sizes = dict(zip(keys, sizes_of([self._tree.leaves[key] for key in keys]), strict=True))
+        keys.sort(key=lambda key: -sizes[key])
         one = targets[0] if len(targets) == 1 else None
         held = self._tree.path(id(one.value)) if one and one.what is None else ""
         names = tuple(self._tree.paths[key] for key in keys)
@@ -215,7 +217,7 @@ class Survey:
             location=trail.root.location,
             steps=tuple(join((*trail.steps, *last))),
             leaves=names,
-            bytes=bytes_of([self._tree.leaves[key] for key in keys]),
+            bytes=sum(sizes.values()),
             what=targets[0].what,
             read_at=trail.read_at,
             thread=trail.root.thread,

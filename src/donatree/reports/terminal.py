@@ -284,7 +284,8 @@ def _total(account: Account, where: str) -> Line:
 
 
 def _next(account: Account) -> Iterator[Line]:
-    seen = [shown.finding.code for shown in findings.ranked(account)]
+    found = [shown.finding for shown in findings.ranked(account)]
+    seen = [each.code for each in sorted(found, key=lambda each: each.level != "error")]
     if account.comparison is not None:
         seen += [each.after for each in account.comparison.changes if each.fails and each.after]
     codes = list(dict.fromkeys(seen))
