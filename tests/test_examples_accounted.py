@@ -22,6 +22,13 @@ FAULTS = [
 ]
 
 
+def copied(folder: Path) -> None:
+    """The examples with their configuration, which names the baseline that is committed."""
+    for file in EXAMPLES.iterdir():
+        if file.suffix in (".py", ".toml"):
+            shutil.copy(file, folder)
+
+
 @pytest.mark.parametrize(("name", "library", "code", "lost", "leaves"), FAULTS)
 def test_fault_and_cure(
     tmp_path: Path, name: str, library: str, code: str, lost: int, leaves: int
@@ -29,11 +36,11 @@ def test_fault_and_cure(
     for needed in ("sklearn", library):
         if importlib.util.find_spec(needed) is None:
             pytest.skip(f"{name}.py needs {needed}")
-    for file in EXAMPLES.glob("*.py"):
-        shutil.copy(file, tmp_path)
+    copied(tmp_path)
     ended = donatree("run", "--json", "faulty.json", f"{name}.py", cwd=tmp_path)
     assert ended.code == 0, ended.err
     account = json.loads((tmp_path / "faulty.json").read_text())
+    assert account["comparison"]["same"] > 0
     found = [each for ledger in account["ledgers"] for each in ledger["findings"]]
     errors = [(each["code"], each["bytes"], len(each["leaves"])) for each in found
               if each["level"] == "error"]  # fmt: skip
@@ -46,3 +53,12 @@ def test_fault_and_cure(
     for ledger in account["ledgers"]:
         assert ledger["bytes_after"]["granted"] == ledger["promised_bytes"] > 0
         assert not [each for each in ledger["findings"] if each["level"] == "error"]
+
+
+def test_an_example_that_loses_more_than_is_committed_fails(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    copied(tmp_path)
+    (tmp_path / "debug_nans_repaired.py").write_bytes((tmp_path / "debug_nans.py").read_bytes())
+    ended = donatree("run", "debug_nans_repaired.py", cwd=tmp_path)
+    assert ended.code == 1
+    assert "error[worse]: `train_step` no longer reuses" in ended.err

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from donatree.holders import handles, roots, views
-from donatree.holders.folding import arranged, sizes_of, common, fits, merged
+from donatree.holders.folding import arranged, common, fits, merged, sizes_of
 from donatree.holders.holder import Holder, Kind
 from donatree.holders.outlive import Judge, Trail
 from donatree.holders.search import Search
