@@ -35,9 +35,10 @@ from donatree.ledger import (
     Location,
     Refusal,
 )
-from donatree.reports import Options, files, markdown, markup, problems
+from donatree.reports import Options, files, problems
 from donatree.reports import csv as csv_report
 from donatree.reports import json as json_report
+from donatree.reports.markdown import document, markup
 from donatree.reports.text import clean
 from sample_accounts import account, entry, ledger, spec
 from test_json_schema import accounts, locations, maybe_text, sizes, texts
@@ -752,7 +753,7 @@ def escaped(text: str) -> str:
 
 @pytest.mark.parametrize("expand", [False, True])
 def test_a_report_fits_where_it_is_to_go_whatever_the_number_of_leaves(expand):
-    most = markdown.SUMMARY if expand else markdown.COMMENT
+    most = document.SUMMARY if expand else document.COMMENT
     made = account(*(large(5_000, f"step{n}") for n in range(2)))
     text = reports.render(made, "markdown", Options(expand=expand))
     assert len(text.encode()) <= most

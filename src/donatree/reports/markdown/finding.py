@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from donatree.reports import diagnostic, fixes, sizes
 from donatree.reports.findings import Shown
-from donatree.reports.markup import code, fence, folded, plain, prose
+from donatree.reports.markdown.markup import code, fence, folded, plain, prose
 from donatree.reports.text import UNICODE, clean
 
 _LEAVES = 40

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from donatree.ledger import Account
-from donatree.reports import changes, files, fixes, problems, sarif_places, sarif_rules
+from donatree.reports import changes, files, fixes, problems
 from donatree.reports.problems import Problem
+from donatree.reports.sarif import places, rules
 from donatree.reports.text import clean
 
 if TYPE_CHECKING:
@@ -52,16 +53,16 @@ def log(account: Account) -> dict[str, Any]:
         A ``sarifLog`` object with one run.
     """
     found = problems.of(account, ignored=True)
-    rules = sarif_rules.of(found)
-    order = {rule["id"]: number for number, rule in enumerate(rules)}
-    driver: dict[str, Any] = {"name": "donatree", "rules": rules}
+    made = rules.of(found)
+    order = {rule["id"]: number for number, rule in enumerate(made)}
+    driver: dict[str, Any] = {"name": "donatree", "rules": made}
     if account.versions.get("donatree"):
         driver["version"] = clean(account.versions["donatree"])
     root = {"description": {"text": "The root of the repository."}}
     run: dict[str, Any] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {sarif_places.ROOT: root},
+        "originalUriBaseIds": {places.ROOT: root},
         "invocations": [_invocation(account)],
         "results": [_result(each, order[each.rule], account) for each in found],
     }
@@ -87,7 +88,7 @@ def _result(problem: Problem, index: int, account: Account) -> dict[str, Any]:
             {
                 "id": number,
                 "message": {"text": _escaped(clean(label.text))},
-                **sarif_places.physical(label.location, workspace),
+                **places.physical(label.location, workspace),
             }
             for number, label in enumerate(others, 1)
         ]
@@ -104,9 +105,9 @@ def _result(problem: Problem, index: int, account: Account) -> dict[str, Any]:
 def _location(problem: Problem, account: Account, workspace: str | None) -> dict[str, Any]:
     """The place of a result, with its functions and leaves; there is always one."""
     if problem.location is not None:
-        made = sarif_places.physical(problem.location, workspace)
+        made = places.physical(problem.location, workspace)
     else:
-        made = sarif_places.whole(account.program or "donatree", workspace)
+        made = places.whole(account.program or "donatree", workspace)
     said = [clean(each.text) for each in problem.labels if each.location == problem.location]
     if said:
         made["message"] = {"text": _escaped("; ".join(said))}
@@ -132,7 +133,7 @@ def _fixes(problem: Problem, workspace: str | None) -> Iterator[dict[str, Any]]:
     for fix in fixes.of_finding(tried, problem.shown.finding):
         if not fix.held or fix.edit is None:
             continue
-        change = sarif_places.replacement(fix.edit, workspace)
+        change = places.replacement(fix.edit, workspace)
         if change is not None:
             text = _escaped(clean(fixes.sentence(fix, devices)))
             yield {"description": {"text": text}, "artifactChanges": [change]}

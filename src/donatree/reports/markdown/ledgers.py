@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from donatree.ledger import Ledger
 from donatree.reports import funnel, sizes
 from donatree.reports.hardware import name_of
-from donatree.reports.markup import code, folded, plain, table
+from donatree.reports.markdown.markup import code, folded, plain, table
 from donatree.reports.text import UNICODE, clean, elide
 
 _ROWS = 40

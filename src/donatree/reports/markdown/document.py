@@ -14,9 +14,6 @@ from donatree.reports import advice as advised
 from donatree.reports import (
     changes,
     ignored,
-    markdown_finding,
-    markdown_ledgers,
-    markdown_sections,
     problems,
     processes,
     rehearsals,
@@ -25,7 +22,8 @@ from donatree.reports import (
 )
 from donatree.reports import findings as found
 from donatree.reports.group import groups
-from donatree.reports.markup import code, fence, plain, prose
+from donatree.reports.markdown import finding, ledgers, sections
+from donatree.reports.markdown.markup import code, fence, plain, prose
 from donatree.reports.text import Line
 
 if TYPE_CHECKING:
@@ -91,13 +89,13 @@ def _blocks(account: Account, expand: bool) -> Iterator[str]:
         ended = plain(account.ended)
         yield f"❌ the program ended with {ended}; this is what was learnt until then"
     if account.comparison is not None:
-        yield from markdown_sections.comparison(account.comparison, expand=expand)
-    yield from markdown_ledgers.blocks(account.ledgers, expand=expand)
+        yield from sections.comparison(account.comparison, expand=expand)
+    yield from ledgers.blocks(account.ledgers, expand=expand)
     shown = list(found.told(account))
     if shown:
         yield "### Findings"
     for each, functions, targets in shown:
-        yield markdown_finding.text(each, functions, targets, expand=expand)
+        yield finding.text(each, functions, targets, expand=expand)
     for lines in (
         rehearsals.lines(account, _WIDTH),
         *(advised.lines(a, _WIDTH) for a in account.advice),
@@ -106,14 +104,14 @@ def _blocks(account: Account, expand: bool) -> Iterator[str]:
         if told:
             yield fence(told)
     for ledger in account.ledgers:
-        yield from markdown_sections.too_large(ledger)
+        yield from sections.too_large(ledger)
     yield from _rest(account)
     for group in groups(account.ledgers):
         if len(group.ledgers) > 1:
-            yield from markdown_sections.side_by_side(group, expand=expand)
-    signatures = markdown_ledgers.signatures(account.ledgers)
+            yield from sections.side_by_side(group, expand=expand)
+    signatures = ledgers.signatures(account.ledgers)
     for ledger, signature in zip(account.ledgers, signatures, strict=True):
-        yield markdown_sections.leaves(ledger, signature, expand=expand)
+        yield sections.leaves(ledger, signature, expand=expand)
 
 
 def _fails(account: Account) -> bool:

@@ -18,7 +18,7 @@ from donatree.reports import (
 from donatree.reports import leaves as joined
 from donatree.reports.group import Group
 from donatree.reports.hardware import name_of
-from donatree.reports.markup import code, fence, folded, plain, prose, table
+from donatree.reports.markdown.markup import code, fence, folded, plain, prose, table
 from donatree.reports.text import UNICODE, Line, clean
 
 _ROWS = 40
