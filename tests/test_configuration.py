@@ -172,6 +172,12 @@ def test_a_saved_report_is_shown_again(command: Command) -> None:
     again = command("report", "a.json", "--html", "a.html", "--json", "b.json")
     assert (again.code, again.out) == (0, shown)
     assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
+    page = command("report", "a.json", "--html")
+    assert page.out == Path("a.html").read_text()
+    assert command("report", "a.json", "--json", "-").out == Path("b.json").read_text()
+    (ledger,) = json.loads(Path("a.json").read_text())["ledgers"]
+    Path("one.json").write_text(json.dumps(ledger))
+    assert "256 of 260 bytes, 1 of 2 leaves" in command("report", "one.json").out
     Path("bad.json").write_text("{}")
     for bad in ("bad.json", "none.json"):
         done = command("report", bad)

@@ -342,8 +342,11 @@ def test_a_folder_is_ranked_by_lost_bytes(tmp_path: Path):
     assert "1 module donates nothing" in lines
     assert (tmp_path / "out.txt").read_text("utf-8") == ended.out
     assert ended.code == 1
-    wide = hlo("--top", "2", "--expand", tmp_path, cwd=tmp_path).out
+    more = ("--expand", "--html", "out.html", "--format", "csv=out.csv")
+    wide = hlo("--top", "2", *more, tmp_path, cwd=tmp_path).out
     assert wide.count("✗ granted DT301") == 2
+    assert (tmp_path / "out.csv").read_text("utf-8").count("DT301") == 3  # all, not the top two
+    assert (tmp_path / "out.html").read_text("utf-8").startswith("<!doctype html>")
 
 
 def test_nothing_lost_is_exit_code_0_and_nothing_to_read_2(tmp_path: Path):

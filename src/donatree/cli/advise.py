@@ -14,7 +14,7 @@ from donatree.advice import BUDGET, AdviceList
 from donatree.advice.advice import TO_DO
 from donatree.cli.audit import TARGET_HELP
 from donatree.cli.options import failure, target_options
-from donatree.cli.outputs import check_writable, file_option
+from donatree.cli.outputs import STREAM, check_writable, file_option
 from donatree.errors import TargetError
 from donatree.named import Function, resolve
 from donatree.reports.advice import write
@@ -52,7 +52,7 @@ def command(
     except TargetError as error:
         raise failure(str(error)) from None
     told = [each for each in found if "refused" not in each]
-    for each in told:
+    for each in told if str(json_file) != STREAM else ():
         write(each, sys.stdout)
     for each in found:
         if "refused" in each:
@@ -60,8 +60,12 @@ def command(
                 f"donatree: not compiled for {each['target']}: {each['refused']}", file=sys.stderr
             )
     if json_file is not None:
+        text = json.dumps(_json(found), indent=2) + "\n"
         try:
-            json_file.write_text(json.dumps(_json(found), indent=2) + "\n", encoding="utf-8")
+            if str(json_file) == STREAM:
+                sys.stdout.write(text)
+            else:
+                json_file.write_text(text, encoding="utf-8")
         except OSError as error:
             raise failure(f"cannot write `{json_file}`: {error.strerror}") from None
     if not told:

@@ -17,6 +17,9 @@ from donatree.ledger import Account
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+STREAM = "-"
+"""The name that a file has where the report's own stream is meant."""
+
 _SHORT = {"report": "plain", "json": "json", "html": "html"}  # options that name a file alone
 
 
@@ -109,23 +112,26 @@ def write_file(file: Path, text: str) -> None:
         print(f"donatree: cannot write `{file}`: {error.strerror}", file=sys.stderr)
 
 
-def file_option(name: str, text: str) -> Callable[[F], F]:
+def file_option(name: str, text: str, *, may_be_left_out: bool = False) -> Callable[[F], F]:
     """An option that names a file to write.
 
     Args:
         name: ``json`` for ``--json FILE``, passed on as ``json_file``.
         text: its help.
+        may_be_left_out: whether FILE may be: the report's own stream is meant then.
     """
+    more = {"is_flag": False, "flag_value": STREAM} if may_be_left_out else {}
     return click.option(
         f"--{name}",
         f"{name}_file",
         metavar="FILE",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
         help=text,
+        **more,
     )
 
 
-def report_options_of(json: str, expand: str) -> Callable[[F], F]:
+def report_options_of(json: str, expand: str, *, converts: bool = False) -> Callable[[F], F]:
     """`--report`, `--json`, `--html`, `--format`, `--expand` and `--show-evidence`.
 
     The command gets them as one argument ``outputs``.
@@ -133,6 +139,7 @@ def report_options_of(json: str, expand: str) -> Callable[[F], F]:
     Args:
         json: what is written as JSON, for the help.
         expand: what is shown whole, for the help.
+        converts: whether the command only writes in other formats: `--html` may stand alone then.
     """
 
     def decorated(function: F) -> F:
@@ -141,15 +148,20 @@ def report_options_of(json: str, expand: str) -> Callable[[F], F]:
             show_evidence, whole = kwargs.pop("show_evidence"), kwargs.pop("expand")
             asked = _parsed(kwargs.pop("formats"))
             short = [(kind, kwargs.pop(f"{name}_file")) for name, kind in _SHORT.items()]
-            files = tuple((kind, file) for kind, file in short if file is not None)
+            files = [(kind, file) for kind, file in short if file is not None] + [*asked.files]
+            streams = [*asked.streams, *(kind for kind, file in files if str(file) == STREAM)]
             options = reports.Options(expand=whole or show_evidence, evidence=show_evidence)
-            outputs = Outputs(asked.streams, (*files, *asked.files), options)
-            return function(*args, outputs=outputs, **kwargs)
+            own = tuple(each for each in files if str(each[1]) != STREAM)
+            return function(*args, outputs=Outputs(tuple(streams), own, options), **kwargs)
 
         decorators = [
             file_option("report", "Write the report to FILE as well, as plain text."),
             file_option("json", json),
-            file_option("html", "Write the report to FILE as one page for a browser."),
+            file_option(
+                "html",
+                "Write the report to FILE as one page for a browser.",
+                may_be_left_out=converts,
+            ),
             click.option(
                 "--format",
                 "formats",
