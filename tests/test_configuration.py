@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import pytest
 
-from donatree import cli
-from donatree.cli import demands
+from donatree import baseline, cli
+from donatree.cli import baselined
 from donatree.cli.run import command as run_command
 from programs import donatree, write
+from sample_accounts import lesson
 
 PROGRAM = """\
 import jax
@@ -215,17 +216,51 @@ def test_a_baseline_accepts_what_it_has_and_keeps_what_got_better(command: Comma
 
 
 @pytest.mark.parametrize(
-    ("given", "read"),
+    ("given", "own", "program"),
     [
-        ("--write-baseline a.toml train.py b", "--write-baseline --baseline a.toml train.py b"),
-        ("--strict --write-baseline a.toml -m m", None),
-        ("--write-baseline train.py a.toml", "--write-baseline train.py a.toml"),
-        ("--json x.json --write-baseline a.toml t.py", None),
-        ("train.py --write-baseline a.toml", "train.py --write-baseline a.toml"),
-        ("--baseline b.toml --write-baseline t.py", "--baseline b.toml --write-baseline t.py"),
+        ("--write-baseline a.toml t.py b", "a.toml write", "t.py b"),
+        ("--strict --write-baseline a.toml -m m", "a.toml write strict", "m"),
+        ("--write-baseline t.py a.toml", "write", "t.py a.toml"),
+        ("--json x.json --write-baseline a.toml t.py", "a.toml write", "t.py"),
+        ("--baseline b.toml --write-baseline t.py", "b.toml write", "t.py"),
+        ("--check calls t.py --write-baseline", "", "t.py --write-baseline"),
+        ("t.py --write-baseline a.toml --n 3", "a.toml write moved", "t.py --n 3"),
+        ("t.py --n 3 --baseline a.toml --write-baseline", "a.toml write moved", "t.py --n 3"),
+        ("t.py --baseline is.toml x", "is.toml moved", "t.py x"),
+        ("t.py --baseline=is.toml x", "is.toml moved", "t.py x"),
+        ("t.py --baseline no.toml x", "", "t.py --baseline no.toml x"),
+        ("t.py --baseline mean", "", "t.py --baseline mean"),
+        ("t.py --baseline", "", "t.py --baseline"),
+        ("-- t.py --baseline is.toml x", "is.toml moved", "t.py x"),
+        ("t.py --strict -- --baseline is.toml", "", "t.py --strict -- --baseline is.toml"),
     ],
 )
-def test_the_baseline_s_file_may_follow_the_word_to_write_it(given: str, read: str | None) -> None:
-    expected = read or given.replace("--write-baseline", "--write-baseline --baseline")
-    assert isinstance(run_command, demands.Baselined)
-    assert run_command._spelt_out(given.split()) == expected.split()
+def test_what_stands_after_the_program_is_the_program_s_own_unless_it_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, own: str, program: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    baseline.write("is.toml", baseline.recorded(lesson()))
+    Path("no.toml").write_text("[tool]\nname = 'of the program'\n")
+    context = run_command.make_context("run", given.split())
+    read = context.params
+    words = [str(read["baseline_file"] or "")]
+    words += [
+        word for word, key in (("write", "write_baseline"), ("strict", "strict")) if read[key]
+    ]
+    with context:
+        words += ["moved"] if baselined.notes() else []
+    assert " ".join(filter(None, words)) == own
+    assert " ".join([read["name"], *read["arguments"]]) == program
+    assert read["module"] == ("-m" in given.split())
+
+
+def test_a_baseline_after_the_program_is_checked_and_the_program_does_not_see_it(
+    command: Command,
+) -> None:
+    assert command(*AUDIT, "--write-baseline").code == 0
+    text = "import sys\nassert sys.argv == ['train.py', 'x'], sys.argv\n" + PROGRAM
+    write(Path.cwd(), text.replace('"w": state["w"] + x', '"w": (state["w"] + x).astype(bool)'))
+    worse = donatree("run", "train.py", "x", "--baseline", "donation.toml", cwd=Path.cwd())
+    assert worse.code == 1
+    assert "no longer reuses a leaf" in worse.err
+    assert "`--baseline donation.toml` stands after the program and was taken as" in worse.err

@@ -8,7 +8,8 @@ from typing import Any
 
 import rich_click as click
 
-from donatree.cli.demands import Baselined, Demands, demand_options, has_findings
+from donatree.cli.baselined import Baselined
+from donatree.cli.demands import Demands, demand_options, has_findings
 from donatree.cli.options import failure, prove_options, put_patch, target_options
 from donatree.cli.outputs import Outputs, report_options
 from donatree.errors import TargetError

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 from donatree import policy
+from donatree.cli import baselined
 from donatree.cli.outputs import check_writable
 from donatree.errors import DonatreeError
 from donatree.ledger import Account
@@ -37,6 +38,7 @@ class Demands:
         name: that file as the user named it.
         write: whether to write the baseline.
         baseline: what the file said before anything was run; None where there was no file.
+        notes: what the user should know of how the demands were made.
     """
 
     settings: policy.Settings
@@ -46,6 +48,7 @@ class Demands:
     name: str = ""
     write: bool = False
     baseline: Baseline | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def made(self) -> bool:
@@ -74,6 +77,7 @@ class Demands:
         not from a program that did not end well.
         """
         account = policy.applied(account, self.settings)
+        account = dataclasses.replace(account, notes=(*account.notes, *self.notes))
         if self.file is None:
             return account
         from donatree import baseline
@@ -208,7 +212,14 @@ def _demands(
     least = settings.fail_under if fail_under is None else fail_under
     absolute = file.absolute() if file is not None else None
     return Demands(
-        settings, strict or settings.strict, least, absolute, str(file or ""), write, old
+        settings,
+        strict or settings.strict,
+        least,
+        absolute,
+        str(file or ""),
+        write,
+        old,
+        baselined.notes(),
     )
 
 
@@ -226,27 +237,3 @@ def _shown(file: Path | None) -> Path | None:
     if file is not None and file.is_relative_to(Path.cwd()):
         return file.relative_to(Path.cwd())
     return file
-
-
-class Baselined(click.RichCommand):
-    """A command whose `--write-baseline` may be followed by the file, as `--baseline FILE` is."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads ``--write-baseline donation.toml`` as the two options that it stands for."""
-        return super().parse_args(ctx, self._spelt_out(args))
-
-    def _spelt_out(self, args: Sequence[str]) -> list[str]:
-        with_value = {
-            name
-            for each in self.params
-            if isinstance(each, click.Option) and not each.is_flag
-            for name in each.opts
-        }
-        for at, word in enumerate(args):
-            before = args[at - 1] if at else ""
-            if word == "--write-baseline" and at + 1 < len(args):
-                if args[at + 1].endswith(".toml"):
-                    return [*args[: at + 1], "--baseline", *args[at + 1 :]]
-            elif not word.startswith("-") and before not in with_value:
-                break  # the program, and then what is the program's own
-        return list(args)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from donatree.before.wish import Wish
-from donatree.cli.demands import Baselined, Demands, demand_options
+from donatree.cli.baselined import Baselined
+from donatree.cli.demands import Demands, demand_options
 from donatree.cli.options import failure, prove_options, put_patch, target_options
 from donatree.cli.outputs import Outputs, report_options
 from donatree.errors import TargetError
