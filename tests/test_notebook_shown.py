@@ -191,6 +191,15 @@ def test_the_lists_are_shown_and_names_are_escaped(made: Any) -> None:
     assert made._repr_html_() == bundle["text/html"]
 
 
+@pytest.mark.parametrize("made", LISTS.values(), ids=list(LISTS))
+def test_one_of_a_list_is_shown_as_a_list_of_one(made: Any) -> None:
+    bundle = made[0]._repr_mimebundle_()
+    text = tags(bundle["text/html"]).text
+    assert "alert(1)" in text
+    assert bundle["text/plain"].splitlines()[1:]
+    assert "\n" not in str(made[0]), "printed, it stays one line"
+
+
 @pytest.mark.parametrize("said", NOTHING)
 def test_a_list_without_anything_says_so(said: str) -> None:
     made = NOTHING[said]

@@ -25,7 +25,7 @@ _ORDER: tuple[Verdict, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Shown):
     """Whether one argument ought to take the keyword, and what that saves.
 
     Attributes:
@@ -81,6 +81,10 @@ class Advice:
 
     def __str__(self) -> str:
         return f"{self.argument}: {self.verdict}, {self.what_it_saves}; {'; '.join(self.reasons)}"
+
+    def _told(self) -> dict[str, Any]:
+        alone = AdviceList(self.argument, [self], keyword=self.keyword)
+        return {"kind": "advice", **alone.to_dict()}
 
     @property
     def what_it_saves(self) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from donatree import paths
 from donatree.ledger import Location
+from donatree.ledger.shown import Shown
 
 Kind = Literal["leaf", "container", "handle", "view"]
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Shown):
     """Who else holds what is given away.
 
     Attributes:
@@ -50,6 +52,12 @@ class Holder:
         thread = f" in thread `{self.thread}`" if self.thread else ""
         where = f" ({self.location})" if self.location else ""
         return " -> ".join((f"{self.root}{thread}{where}", *self.steps))
+
+    def _told(self) -> dict[str, Any]:
+        from donatree.holders.listed import Holders  # a list of these
+
+        alone = Holders(paths.split(self.held)[0] or "tree", [self])
+        return {"kind": "holders", **alone.to_dict()}
 
     def to_dict(self) -> dict[str, Any]:
         """The holder as plain data."""

@@ -11,7 +11,7 @@ from donatree.ledger.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class Twins:
+class Twins(Shown):
     """Two or more leaves that are one buffer.
 
     Attributes:
@@ -34,6 +34,9 @@ class Twins:
 
     def __str__(self) -> str:
         return f"{' and '.join(self.paths)} are one buffer ({self.aval})"
+
+    def _told(self) -> dict[str, Any]:
+        return {"kind": "twins", **TwinsList([self]).to_dict()}
 
     def to_dict(self) -> dict[str, Any]:
         """The twins as plain data."""
