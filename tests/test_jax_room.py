@@ -48,6 +48,7 @@ NAMED_IN_THE_README = (
     "test_names.py",
     "test_processes.py",
     "test_consumed.py",
+    "test_plugin.py",
     "test_before.py",
     "test_honoured.py",
     "test_abroad.py",

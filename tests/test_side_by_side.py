@@ -95,8 +95,8 @@ def test_the_report_of_one_step_on_three_targets():
         "as its target lays them out\n"
         "  = help: return `state.step + 1`, which stays int32\n"
         "\n"
-        "next: donatree explain DT501\n"
-        "codes seen: DT501, DT402\n"
+        "next: donatree explain DT402\n"
+        "codes seen: DT402, DT501\n"
     )
 
 

@@ -111,7 +111,9 @@ class Call:
 
     def with_function(self, name: str) -> ast.Expression:
         """The call of another function with this one's function and arguments."""
-        made = ast.Call(ast.Name(name), [self.node.func, *self.node.args], self.node.keywords)
+        made = ast.Call(
+            ast.Name(name, ast.Load()), [self.node.func, *self.node.args], self.node.keywords
+        )
         return ast.fix_missing_locations(ast.Expression(ast.copy_location(made, self.node)))
 
 
