@@ -39,6 +39,12 @@ from donatree.ledger import Finding, Label
 from donatree.watch.notebook import CellErrors
 
 
+@pytest.fixture(autouse=True)
+def _no_other_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`donatree.whole` watches for good, in whichever test of this process it was used."""
+    monkeypatch.setattr(active, "_books", [])
+
+
 @dataclass
 class Ran:
     """A program that ran to its error."""
