@@ -401,7 +401,7 @@ def test_a_clean_program_is_told_the_keyword(ran: dict[str, Ran]) -> None:
     assert rows(done) == [("train_step", "state", "donate_argnums=0", ())]
     assert done.account["findings"] == []
     assert "nothing else holds it: add `donate_argnums=0`" in done.rehearsed.err
-    assert "after the call nobody held any of the 2 leaves" in done.rehearsed.err
+    assert "after the call nobody held any of its 2 leaves" in done.rehearsed.err
     assert "donatree explain" not in done.rehearsed.err
 
 

@@ -60,11 +60,12 @@ def _site(group: Sequence[Rehearsal], width: int) -> Iterator[Line]:
 
 
 def _facts(each: Rehearsal) -> Iterator[str]:
-    leaves = sizes.leaves(each.leaves)
+    one = each.leaves == 1
     if each.held_leaves:
-        yield f"after the call somebody still held {each.held_leaves:,} of the {leaves}"
+        held = "it" if one else f"{each.held_leaves:,} of the {sizes.leaves(each.leaves)}"
+        yield f"after the call somebody still held {held}"
     elif each.confirmed_calls:
-        yield f"after the call nobody held any of the {leaves}"
+        yield f"after the call nobody held {'it' if one else f'any of its {each.leaves:,} leaves'}"
     if each.taken_bytes < each.bytes:
         missing = sizes.size(each.bytes - each.taken_bytes)
         yield f"{missing} could not be reused: no output of the same type is left for them"
