@@ -185,6 +185,19 @@ def test_a_saved_report_is_shown_again(command: Command) -> None:
         assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
 
 
+def test_a_fault_in_the_judging_loses_nothing_that_was_learnt(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr("donatree.policy.apply._judged", broken)
+    done = command(*AUDIT)
+    assert done.code == 1
+    assert "error[DT402]" in done.out
+    assert "ZeroDivisionError('a fault')" in done.out
+
+
 def test_a_run_keeps_a_baseline_and_fails_for_what_got_worse(tmp_path: Path) -> None:
     whole = PROGRAM.replace(".astype(jnp.bfloat16)", "")
     write(tmp_path, whole)

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import format_exc
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
@@ -15,7 +16,7 @@ from donatree import policy
 from donatree.cli import baselined
 from donatree.cli.outputs import check_writable
 from donatree.errors import DonatreeError
-from donatree.ledger import Account
+from donatree.ledger import Account, Fault
 
 if TYPE_CHECKING:
     from donatree.baseline import Baseline
@@ -74,8 +75,15 @@ class Demands:
         """The account with the ignores applied, and what changed against the baseline.
 
         The baseline's file is written where that was asked for, and where a leaf got better, but
-        not from a program that did not end well.
+        not from a program that did not end well. A fault of donatree's own is told and not raised.
         """
+        try:
+            return self._judged(account)
+        except Exception as error:
+            fault = Fault("holding it against what is demanded", repr(error), format_exc())
+            return dataclasses.replace(account, faults=(*account.faults, fault))
+
+    def _judged(self, account: Account) -> Account:
         account = policy.applied(account, self.settings)
         account = dataclasses.replace(account, notes=(*account.notes, *self.notes))
         if self.file is None:

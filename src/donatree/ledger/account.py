@@ -75,12 +75,7 @@ class Account(Shown):
         """``fraction``, where a loss that the configuration ignores is none."""
         if not self.promised:
             return 1.0
-        accepted = sum(
-            row.bytes
-            for ledger in self.ledgers
-            for row in ledger.lost
-            if row.path in ledger.accepted
-        )
+        accepted = sum(ledger.accepted_bytes for ledger in self.ledgers)
         return (self.kept_in_place + accepted) / self.promised
 
     def all_findings(self) -> Iterator[Finding]:

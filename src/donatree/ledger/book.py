@@ -137,6 +137,12 @@ class Ledger(Shown):
         return frozenset(row.path for row in self.lost if (row.finding, row.path) in ignored)
 
     @property
+    def accepted_bytes(self) -> int:
+        """Bytes per device of the lost leaves whose loss is ignored."""
+        accepted = self.accepted
+        return sum(row.bytes for row in self.lost if row.path in accepted)
+
+    @property
     def broken(self) -> bool:
         """Whether a promise was broken: a leaf was lost, or a finding says what was not asked."""
         return bool(self.lost) or any(finding.level == "error" for finding in self.findings)

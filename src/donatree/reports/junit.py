@@ -103,11 +103,7 @@ def _of_ledger(ledger: Ledger, file: str, name: str) -> _Case:
 def _untold(ledger: Ledger) -> str | None:
     """The leaves that are lost and of which no finding speaks."""
     spoken = {(each.code, path) for each in ledger.findings for path in each.leaves}
-    lost = [
-        row
-        for row in by_bytes(ledger.lost)
-        if (row.finding, row.path) not in spoken and row.path not in ledger.accepted
-    ]
+    lost = [row for row in by_bytes(ledger.lost) if (row.finding, row.path) not in spoken]
     if not lost:
         return None
     size = sizes.size(sum(row.bytes for row in lost))

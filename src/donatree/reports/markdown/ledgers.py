@@ -66,7 +66,7 @@ def _row(ledger: Ledger, signature: str, several: bool) -> list[str]:
     found = [each for each in ledger.findings if each.level != "note" and each.ignored is None]
     codes += [each.code for each in found]
     told = ", ".join(map(plain, dict.fromkeys(codes)))
-    accepted = all(row.path in ledger.accepted for row in ledger.lost)
+    accepted = len(ledger.accepted) == len(ledger.lost)
     verdict = "✅ whole" if not ledger.lost else "☑️ accepted" if accepted else "❌ lost"
     if not ledger.lost and told:
         verdict = "❌" if any(each.level == "error" for each in found) else "⚠️"
