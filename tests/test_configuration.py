@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import linecache
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
@@ -53,6 +55,8 @@ def command(
     write(tmp_path, PROGRAM)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "path", list(sys.path))  # an audit imports what it is given
+    monkeypatch.setitem(sys.modules, "train", ModuleType("train"))  # taken away again
 
     def run(*arguments: str) -> Done:
         linecache.clearcache()  # each command is a process of its own, to its user

@@ -84,6 +84,12 @@ def _all_is_imported() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.fixture(autouse=True)
+def _no_module_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`train` is the one that a test here writes, also where another test has read one."""
+    monkeypatch.delitem(sys.modules, "train", raising=False)
+
+
 def run(pytester: pytest.Pytester, text: str, *options: str) -> pytest.RunResult:
     """Runs a file of tests beside `TRAIN`."""
     write(pytester.path, TRAIN)
