@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import linecache
 import sys
@@ -12,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from donatree import baseline, cli
-from donatree.cli import baselined
+from donatree import baseline, cli, policy
+from donatree.cli import baselined, demands
 from donatree.cli.run import command as run_command
 from programs import donatree, write
 from sample_accounts import lesson
@@ -281,3 +282,15 @@ def test_a_baseline_after_the_program_is_checked_and_the_program_does_not_see_it
     assert worse.code == 1
     assert "no longer reuses a leaf" in worse.err
     assert "`--baseline donation.toml` stands after the program and was taken as" in worse.err
+
+
+def test_nothing_is_written_or_accepted_of_a_program_that_did_not_end_well(tmp_path: Path) -> None:
+    file = tmp_path / "checks.toml"
+    asked = demands.Demands(policy.Settings(), file=file, name="checks.toml", write=True)
+    found = asked.judged(dataclasses.replace(lesson(), ended="ValueError"))
+    assert found.notes == ("`checks.toml` is left as it is: the program did not end well",)
+    assert not file.exists()
+    written = asked.judged(lesson())
+    assert written.notes == ("`checks.toml` was written: 3 leaves, 1 of them accepted as lost",)
+    recorded = baseline.recorded(lesson(), folder=tmp_path)
+    assert baseline.read(file).records == recorded.records

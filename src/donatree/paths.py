@@ -163,13 +163,24 @@ def _merge_numbers(distinct: Sequence[str]) -> str | None:
 
 def _ranges(texts: dict[int, str]) -> str:
     """Numbers in short: ``0..4,6..11``, and ``0,2,...,22`` where that gets long."""
-    runs: list[list[int]] = []
-    for number in sorted(texts):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
     shown = [
-        texts[run[0]] if len(run) == 1 else f"{texts[run[0]]}..{texts[run[-1]]}" for run in runs
+        texts[run[0]] if len(run) == 1 else f"{texts[run[0]]}..{texts[run[-1]]}"
+        for run in runs(texts)
     ]
     return ",".join(shown if len(shown) <= 4 else [*shown[:2], "...", shown[-1]])
+
+
+def runs(numbers: Iterable[int]) -> list[list[int]]:
+    """Numbers in order, those that follow each other together.
+
+    Example:
+        >>> runs([7, 0, 2, 1])
+        [[0, 1, 2], [7]]
+    """
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][-1] + 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return found

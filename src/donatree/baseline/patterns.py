@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
+from donatree import paths
 from donatree.baseline.record import BaselineError
 
 MOST = 1_000_000
@@ -120,10 +121,4 @@ def alternatives(texts: Iterable[str]) -> str:
 
 
 def _runs(numbers: Iterable[int]) -> list[str]:
-    found: list[list[int]] = []
-    for number in sorted(numbers):
-        if found and number == found[-1][-1] + 1:
-            found[-1].append(number)
-        else:
-            found.append([number])
-    return [str(run[0]) if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in found]
+    return [str(run[0]) if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in paths.runs(numbers)]

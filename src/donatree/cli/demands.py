@@ -98,13 +98,11 @@ class Demands:
             assert old is not None
             new = baseline.ratcheted(old, account)
         note = self._written(new, account)
+        told = (note,) if note else ()
         if old is None:
-            leaves = sum(len(ledger.entries) for ledger in account.ledgers)
-            lost = sum(len(ledger.lost) for ledger in account.ledgers)
-            note = f"{note}: {leaves:,} leaves, {lost:,} of them accepted as lost"
-            return dataclasses.replace(account, notes=(*account.notes, note))
+            return dataclasses.replace(account, notes=(*account.notes, *told))
         compared = baseline.compare(old, account, old_name=self.name)
-        notes = (*compared.notes, note) if note else compared.notes
+        notes = (*compared.notes, *told)
         return dataclasses.replace(account, comparison=dataclasses.replace(compared, notes=notes))
 
     def _written(self, new: Baseline | None, account: Account) -> str | None:
@@ -120,8 +118,13 @@ class Demands:
             baseline.write(self.file, new)
         except OSError as error:
             return f"`{self.name}` could not be written: {error.strerror}"
-        better = "rewritten: what got better is to stay so"
-        return f"`{self.name}` was {'written' if self.write else better}"
+        if not self.write:
+            return f"`{self.name}` was rewritten: what got better is to stay so"
+        if self.baseline is not None:
+            return f"`{self.name}` was written"
+        leaves = sum(len(ledger.entries) for ledger in account.ledgers)
+        lost = sum(len(ledger.lost) for ledger in account.ledgers)
+        return f"`{self.name}` was written: {leaves:,} leaves, {lost:,} of them accepted as lost"
 
     def failed(self, account: Account) -> bool:
         """Whether a judged account falls short of what is demanded."""

@@ -51,12 +51,7 @@ def _warnings(account: Account) -> Iterator[str]:
         yield f"the program ended with {account.ended}; this is what was learnt until then"
     for fault in dict.fromkeys(account.faults):
         yield f"donatree itself failed in {fault.where}: {fault.error}"
-    refused = dict.fromkeys((each.function, each.target, each.why) for each in account.refusals)
-    for function, target, why in refused:
-        yield f"`{function}` was not compiled for {target}: {why}"
-    if account.comparison is not None:
-        for name in account.comparison.missing:
-            yield f"in {account.comparison.old} and not met: {name}"
+    yield from problems.unmet(account)
     for each in account.unmatched:
         yield f"ignore that matched nothing: {each}"
 

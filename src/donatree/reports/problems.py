@@ -98,6 +98,16 @@ def summary(account: Account) -> str:
     return "no function that was compiled asked for donation"
 
 
+def unmet(account: Account) -> Iterator[str]:
+    """What could not be compiled for a target, and what was not met, a line each."""
+    refused = dict.fromkeys((each.function, each.target, each.why) for each in account.refusals)
+    for function, target, why in refused:
+        yield f"`{function}` was not compiled for {target}: {why}"
+    if account.comparison is not None:
+        for missing in account.comparison.missing:
+            yield f"in {account.comparison.old} and not met: {missing}"
+
+
 def name(rule: str) -> str:
     """A rule with its short name.
 

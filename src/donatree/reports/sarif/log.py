@@ -161,12 +161,7 @@ def _invocation(account: Account) -> dict[str, Any]:
 def _told(account: Account) -> Iterator[str]:
     if account.ended:
         yield f"the program ended with {clean(account.ended)}"
-    refused = dict.fromkeys((each.function, each.target, each.why) for each in account.refusals)
-    for function, target, why in refused:
-        yield f"`{clean(function)}` was not compiled for {clean(target)}: {clean(why)}"
-    if account.comparison is not None:
-        for name in account.comparison.missing:
-            yield f"in {clean(account.comparison.old)} and not met: {clean(name)}"
+    yield from map(clean, problems.unmet(account))
 
 
 def _notification(level: str, text: str) -> dict[str, Any]:
