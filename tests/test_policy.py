@@ -242,3 +242,16 @@ def test_source_that_cannot_be_read_ignores_nothing(tmp_path: Path) -> None:
         book = ledger([], finding, location=Location(str(file), 1))
         found = policy.applied(account(book), policy.Settings())
         assert (ignored(found), found.unmatched) == ([None], ())
+
+
+def test_a_comment_is_for_its_own_file(tmp_path: Path) -> None:
+    """Line 9 of the function's file has a comment; the finding is about line 9 of another one."""
+    file, other = tmp_path / "train.py", tmp_path / "loss.py"
+    file.write_text(SOURCE, encoding="utf-8")
+    other.write_text("\n" * 12, encoding="utf-8")
+    found = []
+    for place in (other, file):
+        finding = Finding("DT403", "reuse", location=Location(str(place), 9))
+        book = ledger([], finding, location=Location(str(file), 4))
+        found += ignored(policy.applied(account(book), policy.Settings()))
+    assert found == [None, f"{file}:9: two at once"]
