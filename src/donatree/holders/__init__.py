@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from donatree.holders.holder import Holder as Holder
-from donatree.holders.listed import Holders as Holders
+from donatree.holders.holder import Holders as Holders
 
 Fault = Callable[[str, BaseException], None]
 

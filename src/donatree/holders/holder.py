@@ -1,7 +1,8 @@
-"""One other live reference to a leaf, to a container of leaves, or to a leaf's buffer."""
+"""One other live reference to a leaf, to a container or to a buffer; and the list of all."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -54,8 +55,6 @@ class Holder(Shown):
         return " -> ".join((f"{self.root}{thread}{where}", *self.steps))
 
     def _told(self) -> dict[str, Any]:
-        from donatree.holders.listed import Holders  # a list of these
-
         alone = Holders(paths.split(self.held)[0] or "tree", [self])
         return {"kind": "holders", **alone.to_dict()}
 
@@ -73,3 +72,32 @@ class Holder(Shown):
             "read_at": self.read_at and self.read_at.to_dict(),
             "thread": self.thread,
         }
+
+
+class Holders(Shown, list[Holder]):
+    """What `donatree.holders` returns: a list, which is printed as a report.
+
+    Attributes:
+        of: the expression by which the caller named what it asked about; ``tree`` where it is no
+            plain name. The tree itself is not kept.
+
+    Example:
+        >>> print(Holders("state", [Holder("state.w", "leaf", "local `old` of `main`", bytes=64)]))
+        1 other holder of `state`
+          state.w  64 bytes, the array itself
+            local `old` of `main`
+    """
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: str = "tree", holders: Iterable[Holder] = ()) -> None:
+        super().__init__(holders)
+        self.of = of
+
+    def to_dict(self) -> dict[str, Any]:
+        """The holders as plain data, each with its ``chain`` of references in one line."""
+        found = [{**each.to_dict(), "chain": str(each)} for each in self]
+        return {"of": self.of, "holders": found}
+
+    def _told(self) -> dict[str, Any]:
+        return {"kind": "holders", **self.to_dict()}
